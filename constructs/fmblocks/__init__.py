@@ -1,0 +1,81 @@
+"""Building blocks for foundation-model clusters on AWS, as AWS CDK constructs.
+
+Names load when they are first used: ``import fmblocks`` alone imports neither aws_cdk nor pydantic, so the command
+line answers at once.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster as HyperPodSlurmCluster
+    from fmblocks.cluster.hyperpod_slurm_cluster import IHyperPodCluster as IHyperPodCluster
+    from fmblocks.cluster.hyperpod_slurm_cluster import SlurmInstanceGroup as SlurmInstanceGroup
+    from fmblocks.cluster.lifecycle_bundle import LifecycleBundle as LifecycleBundle
+    from fmblocks.cluster.settings import CapacityMode as CapacityMode
+    from fmblocks.cluster.settings import NodeProvisioning as NodeProvisioning
+    from fmblocks.cluster.settings import NodeRecovery as NodeRecovery
+    from fmblocks.cluster.settings import Role as Role
+    from fmblocks.findings import Finding as Finding
+    from fmblocks.findings import FindingsError as FindingsError
+    from fmblocks.governance.project_key import ProjectKey as ProjectKey
+    from fmblocks.network.addresses import ZoneAddresses as ZoneAddresses
+    from fmblocks.network.cluster_vpc import ClusterVpc as ClusterVpc
+    from fmblocks.network.efa_security_group import EfaSecurityGroup as EfaSecurityGroup
+    from fmblocks.observability.metrics_workspace import IMetricsWorkspace as IMetricsWorkspace
+    from fmblocks.observability.metrics_workspace import MetricsWorkspace as MetricsWorkspace
+    from fmblocks.project import Project as Project
+    from fmblocks.storage.data_bucket import DataBucket as DataBucket
+    from fmblocks.storage.data_bucket import LogBucket as LogBucket
+    from fmblocks.storage.data_repository_association import DataRepositoryAssociation as DataRepositoryAssociation
+    from fmblocks.storage.lustre_file_system import ILustreFileSystem as ILustreFileSystem
+    from fmblocks.storage.lustre_file_system import LustreFileSystem as LustreFileSystem
+    from fmblocks.storage.lustre_security_group import LustreSecurityGroup as LustreSecurityGroup
+    from fmblocks.storage.settings import DeploymentType as DeploymentType
+    from fmblocks.storage.settings import Event as Event
+    from fmblocks.storage.settings import Metadata as Metadata
+    from fmblocks.storage.settings import MetadataMode as MetadataMode
+
+_HOMES = {
+    "CapacityMode": "cluster.settings",
+    "ClusterVpc": "network.cluster_vpc",
+    "DataBucket": "storage.data_bucket",
+    "DataRepositoryAssociation": "storage.data_repository_association",
+    "DeploymentType": "storage.settings",
+    "EfaSecurityGroup": "network.efa_security_group",
+    "Event": "storage.settings",
+    "Finding": "findings",
+    "FindingsError": "findings",
+    "HyperPodSlurmCluster": "cluster.hyperpod_slurm_cluster",
+    "IHyperPodCluster": "cluster.hyperpod_slurm_cluster",
+    "ILustreFileSystem": "storage.lustre_file_system",
+    "IMetricsWorkspace": "observability.metrics_workspace",
+    "LifecycleBundle": "cluster.lifecycle_bundle",
+    "LogBucket": "storage.data_bucket",
+    "LustreFileSystem": "storage.lustre_file_system",
+    "LustreSecurityGroup": "storage.lustre_security_group",
+    "Metadata": "storage.settings",
+    "MetadataMode": "storage.settings",
+    "MetricsWorkspace": "observability.metrics_workspace",
+    "NodeProvisioning": "cluster.settings",
+    "NodeRecovery": "cluster.settings",
+    "Project": "project",
+    "ProjectKey": "governance.project_key",
+    "Role": "cluster.settings",
+    "SlurmInstanceGroup": "cluster.hyperpod_slurm_cluster",
+    "ZoneAddresses": "network.addresses",
+}
+
+__all__ = sorted(_HOMES)
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'fmblocks' has no attribute {name!r}")
+    return getattr(importlib.import_module(f"fmblocks.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return __all__

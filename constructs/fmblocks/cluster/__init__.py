@@ -1,0 +1,1 @@
+"""Clusters: SageMaker HyperPod with Slurm."""

@@ -1,0 +1,304 @@
+"""A SageMaker HyperPod cluster with Slurm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_sagemaker as sagemaker
+from constructs import Construct
+
+from fmblocks._edge import check_arguments
+from fmblocks.catalog import normalise
+from fmblocks.cluster import rules
+from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
+from fmblocks.cluster.settings import CapacityMode, NodeProvisioning, NodeRecovery, PlacementMode, Role
+from fmblocks.storage.lustre_file_system import ILustreFileSystem
+
+
+@dataclass(frozen=True, slots=True)
+class SlurmInstanceGroup:
+    """Nodes of one type and one role.
+
+    Attributes:
+        name: 1 to 63 letters, digits and single inner hyphens; a compute group's partition has the same name.
+        role: controller, login or compute.
+        instance_type: EC2 or ``ml.`` name.
+        count: nodes.
+        ebs_volume_gib: second volume in GiB, mounted at /opt/sagemaker. Default: 500.
+        capacity: on_demand, spot or training_plan. Default: on_demand.
+        training_plan_arn: with training_plan.
+    """
+
+    name: str
+    role: Role
+    instance_type: str
+    count: int
+    ebs_volume_gib: int = 500
+    capacity: CapacityMode = CapacityMode.ON_DEMAND
+    training_plan_arn: str | None = None
+
+
+class IHyperPodCluster(Protocol):
+    """A HyperPod cluster, made here or elsewhere."""
+
+    @property
+    def cluster_arn(self) -> str: ...
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant: ...
+
+
+# What the managed policy AmazonSageMakerClusterInstanceRolePolicy does not hold and nodes in a customer VPC need.
+# Source of all: SageMaker AI Developer Guide, *IAM role for SageMaker HyperPod*, Slurm. Which take a resource: Service
+# Authorization Reference, Amazon EC2.
+_INTERFACE_ACTIONS = (
+    "ec2:CreateNetworkInterfacePermission",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DeleteNetworkInterfacePermission",
+)
+_DESCRIBE_ACTIONS = (
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeVpcs",
+    "ec2:DescribeDhcpOptions",
+    "ec2:DescribeSubnets",
+    "ec2:DescribeSecurityGroups",
+)
+# Source: Service Authorization Reference, Amazon SageMaker: all three take a cluster.
+_READ_ACTIONS = ("sagemaker:DescribeCluster", "sagemaker:DescribeClusterNode", "sagemaker:ListClusterNodes")
+
+
+class HyperPodSlurmCluster(cdk.Resource):
+    """A HyperPod cluster that HyperPod sets Slurm up on, in one static, reviewable resource.
+
+    Counts, groups and scripts change in place; name and VPC configuration replace the cluster. HyperPod runs new
+    scripts on new nodes only.
+
+    Args:
+        vpc: its private subnets are used when ``subnets`` is not given; the cluster waits for its routes.
+        subnets: private subnets; accelerators want exactly one.
+        security_groups: one to five, each open to itself in both directions (see :class:`EfaSecurityGroup`): HyperPod's
+            EFA health check fails on any that is not.
+        instance_groups: exactly one controller of one node, at least one compute group.
+        file_system: a Lustre file system that every node mounts. Default: none.
+        mount_path: where. Default: /fsx.
+        lifecycle_bundle: scripts that run on a node once HyperPod has set it up. Default: none.
+        node_recovery: whether HyperPod replaces faulty nodes. Default: automatic.
+        node_provisioning: default standard; AWS's texts disagree whether Slurm takes continuous.
+        volume_kms_key: encrypts the second volumes; HyperPod takes one with continuous provisioning only (SageMaker AI
+            Developer Guide, *Customer managed AWS KMS key encryption for HyperPod*). Default: a key that AWS owns.
+        execution_role: assumed by the nodes; the permissions they need are added. Default: a new role.
+        cluster_name: a name blocks replacement. Default: chosen by CloudFormation.
+
+    Raises:
+        FindingsError: rules FMB-09, FMB-12, HP-01, HP-02, HP-03, HP-09, HP-11, HP-13, HP-14, TP-01, X-02.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        security_groups: Sequence[ec2.ISecurityGroup],
+        instance_groups: Sequence[SlurmInstanceGroup],
+        vpc: ec2.IVpc | None = None,
+        subnets: Sequence[ec2.ISubnet] = (),
+        file_system: ILustreFileSystem | None = None,
+        mount_path: str = "/fsx",
+        lifecycle_bundle: LifecycleBundle | None = None,
+        node_recovery: NodeRecovery = NodeRecovery.AUTOMATIC,
+        node_provisioning: NodeProvisioning = NodeProvisioning.STANDARD,
+        volume_kms_key: kms.IKey | None = None,
+        execution_role: iam.IRole | None = None,
+        cluster_name: str | None = None,
+    ) -> None:
+        super().__init__(scope, id)
+        subnet_ids = [subnet.subnet_id for subnet in subnets or (vpc.private_subnets if vpc else ())]
+        self._check(
+            instance_groups,
+            {
+                "node_provisioning": node_provisioning,
+                "subnet_ids": subnet_ids,
+                "security_group_count": len(security_groups),
+                "mount_path": mount_path,
+                "volume_kms_key_given": volume_kms_key is not None,
+            },
+        )
+        self.execution_role = execution_role or iam.Role(
+            self,
+            "ExecutionRole",
+            # No source condition: whether HyperPod sends one is not documented, and a missing key would deny.
+            assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"),
+            managed_policies=[
+                iam.ManagedPolicy.from_aws_managed_policy_name("AmazonSageMakerClusterInstanceRolePolicy")
+            ],
+        )
+        self._allow_nodes(subnet_ids, security_groups, file_system, lifecycle_bundle, volume_kms_key)
+
+        standard = node_provisioning is NodeProvisioning.STANDARD
+        mounts = (
+            [
+                sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty(
+                    fsx_lustre_config=sagemaker.CfnCluster.ClusterFsxLustreConfigProperty(
+                        dns_name=file_system.dns_name, mount_name=file_system.mount_name, mount_path=mount_path
+                    )
+                )
+            ]
+            if file_system
+            else []
+        )
+        self.resource = sagemaker.CfnCluster(
+            self,
+            "Resource",
+            cluster_name=cluster_name,
+            instance_groups=[
+                self._group(group, mounts, lifecycle_bundle, volume_kms_key)
+                # By name: a group that joins in the middle must not look like a change of all that follow.
+                for group in sorted(instance_groups, key=lambda group: group.name)
+            ],
+            # With continuous provisioning the block is left out: there it has no strategy, and must not be empty.
+            orchestrator=sagemaker.CfnCluster.OrchestratorProperty(
+                slurm=sagemaker.CfnCluster.ClusterOrchestratorSlurmConfigProperty(slurm_config_strategy="Managed")
+            )
+            if standard
+            else None,
+            node_recovery=node_recovery.capitalize(),
+            node_provisioning_mode=None if standard else "Continuous",
+            vpc_config=sagemaker.CfnCluster.VpcConfigProperty(
+                subnets=subnet_ids, security_group_ids=[group.security_group_id for group in security_groups]
+            ),
+        )
+        # The list behind this check comes from price data and misses types that the API takes, for example ml.m7i.xlarge
+        # in us-west-2 (rule REG-01). Rule HP-03 checks against the API's own list.
+        cdk.Validations.of(self.resource).acknowledge(
+            cdk.Acknowledgment(id="CloudFormation-Validate::E3644", reason="regional type lists miss types, see REG-01")
+        )
+        # Nodes boot while the stack goes on: routes, rules, scripts and permissions must stand before the first one.
+        for needed in (vpc, self.execution_role, *security_groups, lifecycle_bundle):
+            if needed is not None:
+                self.resource.node.add_dependency(needed)
+
+    @property
+    def cluster_arn(self) -> str:
+        """The ARN."""
+        return self.resource.attr_cluster_arn
+
+    @staticmethod
+    def from_cluster_arn(cluster_arn: str) -> IHyperPodCluster:
+        """A cluster that was made elsewhere. Nothing is created, nothing is checked."""
+        return _Imported(cluster_arn)
+
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
+        """Let ``grantee`` look at the cluster and its nodes."""
+        return _grant_read(self.cluster_arn, grantee)
+
+    def _check(self, groups: Sequence[SlurmInstanceGroup], values: dict[str, object]) -> None:
+        stack = cdk.Stack.of(self)
+        check_arguments(self, rules.CLUSTER_CONSTRUCT, {**values, "node_groups": groups})
+        for index, group in enumerate(groups):
+            check_arguments(
+                self,
+                rules.GROUP_CONSTRUCT,
+                {
+                    "name": group.name,
+                    "instance_type": group.instance_type,
+                    "ebs_volume_gib": group.ebs_volume_gib,
+                    "capacity_mode": group.capacity,
+                    "placement_mode": PlacementMode.AUTO,
+                    "training_plan_arn": group.training_plan_arn,
+                    "region": None if cdk.Token.is_unresolved(stack.region) else stack.region,
+                    "account": None if cdk.Token.is_unresolved(stack.account) else stack.account,
+                },
+                path=f"instance_groups[{index}]",
+            )
+
+    def _group(
+        self,
+        group: SlurmInstanceGroup,
+        mounts: Sequence[sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty],
+        bundle: LifecycleBundle | None,
+        volume_key: kms.IKey | None,
+    ) -> sagemaker.CfnCluster.ClusterInstanceGroupProperty:
+        volume = sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty(
+            ebs_volume_config=sagemaker.CfnCluster.ClusterEbsVolumeConfigProperty(
+                volume_size_in_gb=group.ebs_volume_gib, volume_kms_key_id=volume_key.key_arn if volume_key else None
+            )
+        )
+        return sagemaker.CfnCluster.ClusterInstanceGroupProperty(
+            instance_group_name=group.name,
+            instance_type=f"ml.{normalise(group.instance_type)}",
+            instance_count=group.count,
+            execution_role=self.execution_role.role_arn,
+            instance_storage_configs=[volume, *mounts],
+            slurm_config=sagemaker.CfnCluster.ClusterSlurmConfigProperty(
+                node_type=group.role.capitalize(),
+                partition_names=[group.name] if group.role is Role.COMPUTE else None,
+            ),
+            training_plan_arn=group.training_plan_arn,
+            capacity_requirements=sagemaker.CfnCluster.ClusterCapacityRequirementsProperty(spot={})
+            if group.capacity is CapacityMode.SPOT
+            else None,
+            life_cycle_config=sagemaker.CfnCluster.ClusterLifeCycleConfigProperty(
+                source_s3_uri=bundle.source_s3_uri, on_init_complete=bundle.on_init_complete
+            )
+            if bundle
+            else None,
+        )
+
+    def _allow_nodes(
+        self,
+        subnet_ids: Sequence[str],
+        groups: Sequence[ec2.ISecurityGroup],
+        file_system: ILustreFileSystem | None,
+        bundle: LifecycleBundle | None,
+        volume_key: kms.IKey | None,
+    ) -> None:
+        stack = cdk.Stack.of(self)
+
+        def arn(resource: str, name: str) -> str:
+            return stack.format_arn(service="ec2", resource=resource, resource_name=name)
+
+        interfaces = arn("network-interface", "*")
+        placed = [arn("subnet", id) for id in subnet_ids] + [
+            arn("security-group", group.security_group_id) for group in groups
+        ]
+        self._allow(["ec2:CreateNetworkInterface"], [interfaces, *placed])
+        self._allow([*_INTERFACE_ACTIONS, "ec2:CreateTags"], [interfaces])
+        # The node is an instance of a service account, so its ARN is not one of this account's.
+        instances = f"arn:{cdk.Aws.PARTITION}:ec2:*:*:instance/*"
+        self._allow(["ec2:DetachNetworkInterface"], [interfaces, instances])
+        # These take no resource. Source: Service Authorization Reference, Amazon EC2.
+        self._allow(list(_DESCRIBE_ACTIONS), ["*"])
+        if file_system is not None:
+            # Without it the EFA check of the mount falls back to TCP in silence (rule HP-15). It takes no resource.
+            self._allow(["fsx:DescribeFileSystems"], ["*"])
+        if bundle is not None:
+            bundle.grant_read(self.execution_role)
+        if volume_key is not None:
+            # SageMaker AI Developer Guide, *Customer managed AWS KMS key encryption for HyperPod*.
+            service = {"StringEquals": {"kms:ViaService": f"sagemaker.{stack.region}.{cdk.Aws.URL_SUFFIX}"}}
+            grants = {**service, "Bool": {"kms:GrantIsForAWSResource": "true"}}
+            self._allow(["kms:CreateGrant"], [volume_key.key_arn], grants)
+            self._allow(["kms:DescribeKey"], [volume_key.key_arn], service)
+
+    def _allow(
+        self, actions: list[str], resources: list[str], conditions: dict[str, dict[str, str]] | None = None
+    ) -> None:
+        self.execution_role.add_to_principal_policy(
+            iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions)
+        )
+
+
+class _Imported:
+    def __init__(self, cluster_arn: str) -> None:
+        self.cluster_arn = cluster_arn
+
+    def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
+        return _grant_read(self.cluster_arn, grantee)
+
+
+def _grant_read(cluster_arn: str, grantee: iam.IGrantable) -> iam.Grant:
+    return iam.Grant.add_to_principal(grantee=grantee, actions=list(_READ_ACTIONS), resource_arns=[cluster_arn])

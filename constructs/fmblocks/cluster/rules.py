@@ -1,0 +1,182 @@
+"""What is refused about a HyperPod cluster with Slurm."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from fmblocks import catalog
+from fmblocks.cluster.settings import CapacityMode, NodeProvisioning, PlacementMode, Role
+from fmblocks.findings import Severity, Violation, rule
+
+_API = "API:sagemaker CreateCluster"
+
+
+class Group(Protocol):
+    """What the rules look at in a node group; settings and the construct's groups both have it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def role(self) -> Role: ...
+    @property
+    def instance_type(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def ebs_volume_gib(self) -> int: ...
+    @property
+    def training_plan_arn(self) -> str | None: ...
+
+
+@rule("FMB-09", Severity.ERROR, source="fmblocks catalogue")
+def known_type(*, instance_type: str) -> Iterator[Violation]:
+    """The instance type is in the catalogue."""
+    if catalog.instance_type(instance_type) is None:
+        alike = catalog.nearest(instance_type)
+        hint = f"did you mean {' or '.join(alike)}?" if alike else "check the spelling"
+        yield Violation("instance_type", f"{instance_type} is not an instance type of the catalogue", hint)
+
+
+@rule("HP-03", Severity.ERROR, source="API:sagemaker ClusterInstanceType")
+def hyperpod_type(*, instance_type: str) -> Iterator[Violation]:
+    """HyperPod takes the type."""
+    found = catalog.instance_type(instance_type)
+    if found is not None and not found.hyperpod:
+        alike = [name for name in catalog.nearest(instance_type) if catalog.instance_types()[name].hyperpod]
+        hint = f"did you mean {' or '.join(alike)}?" if alike else "choose another type"
+        yield Violation("instance_type", f"{instance_type} is not sold for HyperPod", hint)
+
+
+@rule("HP-02", Severity.ERROR, source=f"{_API}: 1 to 100 groups, InstanceCount 0 to 6758")
+def groups(*, node_groups: Sequence[Group]) -> Iterator[Violation]:
+    """Names are unique; a group has at most 6758 nodes."""
+    if not 1 <= len(node_groups) <= 100:
+        yield Violation("node_groups", f"{len(node_groups)} node groups: HyperPod takes 1 to 100", "add or join groups")
+    for name, times in Counter(group.name for group in node_groups).items():
+        if times > 1:
+            yield Violation("node_groups", f"{times} groups are called {name}", "give each a name of its own")
+    for index, group in enumerate(node_groups):
+        if group.count > 6758:
+            text = f"{group.count} is more than the 6758 nodes of a HyperPod group"
+            yield Violation(f"node_groups[{index}].count", text, "split the group")
+
+
+@rule("HP-11", Severity.ERROR, source="API:sagemaker ClusterSlurmConfig; ADA validate-config.py")
+def roles(*, node_groups: Sequence[Group]) -> Iterator[Violation]:
+    """Slurm has exactly one controller, of one node, and something to compute on."""
+    controllers = [(index, group) for index, group in enumerate(node_groups) if group.role is Role.CONTROLLER]
+    if len(controllers) != 1:
+        names = ", ".join(group.name for _, group in controllers) or "none"
+        text = f"{len(controllers)} groups have role controller ({names}): Slurm takes exactly one"
+        yield Violation("node_groups", text, "give one group role: controller")
+    for index, group in controllers:
+        if group.count != 1:
+            text = f"{group.count} controllers in {group.name}: Slurm takes exactly one"
+            yield Violation(f"node_groups[{index}].count", text, "write count: 1")
+    if not any(group.role is Role.COMPUTE for group in node_groups):
+        yield Violation("node_groups", "no group has role compute", "add one with role: compute")
+    if sum(group.role is Role.LOGIN for group in node_groups) > 1:
+        yield Violation("node_groups", "more than one group has role login", "join them into one group")
+
+
+@rule("HP-12", Severity.WARNING, source="API:sagemaker NodeProvisioningMode against the HyperPod guide: they differ")
+def continuous_slurm(*, node_provisioning: NodeProvisioning) -> Iterator[Violation]:
+    """AWS's own texts disagree whether Slurm takes continuous provisioning."""
+    if node_provisioning is NodeProvisioning.CONTINUOUS:
+        text = "the API text says that continuous is for EKS only, the HyperPod guide allows it with Slurm"
+        yield Violation("node_provisioning", text, "use standard unless you have seen it work in your account")
+
+
+@rule("HP-13", Severity.ERROR, source="API:sagemaker ClusterEbsVolumeConfig, VolumeSizeInGB")
+def ebs(*, ebs_volume_gib: int) -> Iterator[Violation]:
+    """The second volume is 1 to 16384 GB."""
+    if not 1 <= ebs_volume_gib <= 16384:
+        yield Violation("ebs_volume_gib", f"{ebs_volume_gib} is not between 1 and 16384", "200 or more suits containers")
+
+
+@rule("X-02", Severity.ERROR, source="CFN:AWS::SageMaker::Cluster has no such property")
+def no_ec2_capacity(*, capacity_mode: CapacityMode, placement_mode: PlacementMode) -> Iterator[Violation]:
+    """HyperPod nodes run in a service account: reservations, blocks and placement groups do not reach them."""
+    if capacity_mode in (CapacityMode.ODCR, CapacityMode.CAPACITY_BLOCK):
+        text = f"{capacity_mode} cannot be used by HyperPod: its nodes run in an AWS account, out of reach of yours"
+        yield Violation("capacity.mode", text, "buy a SageMaker training plan (mode: training_plan), or use on_demand")
+    if placement_mode not in (PlacementMode.AUTO, PlacementMode.NONE):
+        text = f"{placement_mode} cannot be used by HyperPod, which places nodes itself"
+        yield Violation("placement.mode", text, "write placement: auto")
+
+
+_PLAN = r"arn:aws[a-z\-]*:sagemaker:(?P<region>[a-z0-9\-]*):(?P<account>[0-9]{12}):training-plan/.*"
+
+
+@rule("TP-01", Severity.ERROR, source="API:sagemaker TrainingPlanArn; SageMaker guide, *Reserve training plans*")
+def training_plan(
+    *, capacity_mode: CapacityMode, training_plan_arn: str | None, region: str | None, account: str | None
+) -> Iterator[Violation]:
+    """A training plan is named by its ARN, of the Region and account the cluster stands in."""
+    key = "capacity.training_plan_arn"
+    if capacity_mode is not CapacityMode.TRAINING_PLAN:
+        if training_plan_arn is not None:
+            yield Violation(key, f"is given, but the mode is {capacity_mode}", "write mode: training_plan")
+        return
+    if training_plan_arn is None:
+        yield Violation(key, "is required with mode training_plan", "give the plan's ARN")
+        return
+    found = re.fullmatch(_PLAN, training_plan_arn)
+    if found is None or not 50 <= len(training_plan_arn) <= 2048:
+        hint = "it looks like arn:aws:sagemaker:<region>:<account>:training-plan/<name>"
+        yield Violation(key, f"{training_plan_arn} is not the ARN of a training plan", hint)
+        return
+    if region is not None and found["region"] != region:
+        text = f"the plan is in {found['region']}, the cluster in {region}"
+        yield Violation(key, text, "a plan serves its own region only")
+    if account is not None and found["account"] != account:
+        text = f"the plan belongs to {found['account']}, the cluster to {account}"
+        yield Violation(key, text, "plans cannot be shared")
+
+
+@rule("HP-08", Severity.ERROR, source="API:sagemaker ClusterLifeCycleConfig")
+def scripts(*, path: str, on_init_complete: str) -> Iterator[Violation]:
+    """The folder exists and holds the script that is to be started."""
+    folder = Path(path)
+    if not folder.is_dir():
+        yield Violation("path", f"{path} is not a folder", "give a folder, relative to the project file")
+    elif not (folder / on_init_complete).is_file():
+        yield Violation("on_init_complete", f"{folder / on_init_complete} is not a file", "name a script of the folder")
+    if not 1 <= len(on_init_complete) <= 128:
+        yield Violation("on_init_complete", f"{len(on_init_complete)} characters: 1 to 128 are taken", "rename the file")
+
+
+@rule("HP-01", Severity.ERROR, source=f"{_API}, InstanceGroupName")
+def group_name(*, name: str) -> Iterator[Violation]:
+    """Group names are what HyperPod takes; dots, which partition names refuse too, are out."""
+    if not re.fullmatch(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*", name) or len(name) > 63:
+        text = f"{name} is no group name: 1 to 63 letters, digits and inner hyphens"
+        yield Violation("name", text, "rename the group")
+
+
+@rule("HP-09", Severity.ERROR, source="API:sagemaker VpcConfig: 1 to 5 groups, 1 to 16 subnets")
+def vpc_config(*, subnet_ids: Sequence[str], security_group_count: int) -> Iterator[Violation]:
+    """A cluster stands in 1 to 16 subnets, and its nodes carry 1 to 5 groups."""
+    if not 1 <= len(subnet_ids) <= 16:
+        yield Violation("subnets", f"{len(subnet_ids)} subnets: HyperPod takes 1 to 16", "pass private subnets")
+    if not 1 <= security_group_count <= 5:
+        yield Violation("security_groups", f"{security_group_count} groups: HyperPod takes 1 to 5", "pass 1 to 5")
+
+
+@rule("FMB-12", Severity.ERROR, source="SageMaker AI Developer Guide, *Customer managed key encryption for HyperPod*")
+def volume_key(*, node_provisioning: NodeProvisioning, volume_kms_key_given: bool) -> Iterator[Violation]:
+    """Customer keys for volumes come with continuous provisioning only."""
+    if volume_kms_key_given and node_provisioning is not NodeProvisioning.CONTINUOUS:
+        text = f"cannot be used with node_provisioning {node_provisioning}"
+        yield Violation("volume_kms_key", text, "leave it out: HyperPod then encrypts with a key that AWS owns")
+
+
+SCRIPTS = ("HP-08",)
+GROUP = ("FMB-09", "HP-03", "HP-13", "X-02", "TP-01")
+GROUP_CONSTRUCT = ("HP-01", *GROUP)
+CLUSTER = ("HP-02", "HP-11", "HP-12")
+CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12")

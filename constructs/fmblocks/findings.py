@@ -1,0 +1,131 @@
+"""Findings, and the rules that make them.
+
+A rule is one small function under one id. It takes the settings it looks at as keyword arguments and yields a
+:class:`Violation` for each thing that is wrong. The same function runs at two edges: over a project file (all findings
+are collected, with file and line) and inside a construct (the arguments may hold unresolved CDK tokens, and a rule one
+of whose inputs is a token is skipped: nobody knows the value yet).
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Severity(StrEnum):
+    """How bad a finding is."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """What a rule found: the key it is about (relative to the settings it was given), the text, and what to do."""
+
+    key: str
+    message: str
+    hint: str
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A violation with its rule, its place and its severity."""
+
+    rule: str
+    severity: Severity
+    path: str
+    message: str
+    hint: str = ""
+    file: str = ""
+    line: int | None = None
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}: " if self.file and self.line else f"{self.file}: " if self.file else ""
+        where = f"{self.path}: " if self.path else ""
+        hint = f"; {self.hint}" if self.hint else ""
+        return f"{place}{self.severity} [{self.rule}] {where}{self.message}{hint}"
+
+
+class FindingsError(ValueError):
+    """Raised where wrong settings cannot go on: by :meth:`Project.load` and by constructs."""
+
+    def __init__(self, findings: Iterable[Finding]) -> None:
+        self.findings = list(findings)
+        super().__init__("\n".join(str(finding) for finding in self.findings))
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A registered rule."""
+
+    id: str
+    severity: Severity
+    source: str
+    function: Callable[..., Iterator[Violation]]
+    parameters: tuple[str, ...] = field(default=())
+
+
+RULES: dict[str, Rule] = {}
+
+
+def rule(
+    id: str, severity: Severity, *, source: str
+) -> Callable[[Callable[..., Iterator[Violation]]], Callable[..., Iterator[Violation]]]:
+    """Register a function as the rule ``id``; ``source`` says where the limit was read."""
+
+    def register(function: Callable[..., Iterator[Violation]]) -> Callable[..., Iterator[Violation]]:
+        if id in RULES:
+            raise ValueError(f"rule {id} is registered twice")
+        RULES[id] = Rule(id, severity, source, function, tuple(inspect.signature(function).parameters))
+        return function
+
+    return register
+
+
+def _never(_: object) -> bool:
+    return False
+
+
+def check(
+    rules: Iterable[str],
+    values: Mapping[str, object],
+    *,
+    path: str = "",
+    unresolved: Callable[[object], bool] = _never,
+) -> list[Finding]:
+    """Run rules over settings.
+
+    Args:
+        rules: rule ids; a rule whose parameters are not all among ``values`` is a programming error.
+        values: the settings, by the name the user wrote.
+        path: where the settings stand, put before each finding's key.
+        unresolved: tells a value that is not known yet (a CDK token); a rule that needs one is skipped.
+    """
+    findings = []
+    for id in rules:
+        found = RULES[id]
+        arguments = {name: values[name] for name in found.parameters}
+        if any(unresolved(value) for value in arguments.values()):
+            continue
+        try:
+            violations = list(found.function(**arguments))
+        except Exception as error:  # a broken rule is a finding with its name, not a traceback for the user
+            text = f"the rule itself failed: {type(error).__name__}: {error}"
+            findings.append(Finding(id, Severity.ERROR, path, text, "report this as a bug of fmblocks"))
+            continue
+        findings += [
+            Finding(id, found.severity, ".".join(filter(None, (path, v.key))), v.message, v.hint) for v in violations
+        ]
+    return findings
+
+
+def raise_errors(findings: Iterable[Finding]) -> list[Finding]:
+    """Raise :class:`FindingsError` with every error among ``findings``; give back the warnings."""
+    listed = list(findings)
+    errors = [finding for finding in listed if finding.severity is Severity.ERROR]
+    if errors:
+        raise FindingsError(errors)
+    return listed

@@ -1,0 +1,1 @@
+"""The key and what every resource of a project has in common."""

@@ -1,0 +1,33 @@
+"""What is refused about a project's tags."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+
+from fmblocks.findings import Severity, Violation, rule
+
+# One tag of 50 stays free for the one that every stack of ours adds.
+_MOST_TAGS = 49
+_ALLOWED = r"[\w\s.:/=+\-@]*"
+
+
+@rule("FMB-10", Severity.ERROR, source="AWS General Reference, *Tag naming limits and requirements*")
+def tags(*, tags: Mapping[str, str]) -> Iterator[Violation]:
+    """Tags fit what every AWS service takes."""
+    if len(tags) > _MOST_TAGS:
+        yield Violation("tags", f"{len(tags)} are more than the {_MOST_TAGS} there is room for", "drop some")
+    for key, value in tags.items():
+        where = f"tags.{key}"
+        if key.lower().startswith("aws:"):
+            yield Violation(where, "begins with aws:, which AWS keeps for itself", "rename it")
+        if key == "fmblocks:project":
+            yield Violation(where, "is set by fmblocks itself", "drop it")
+        if not 1 <= len(key) <= 128 or len(value) > 256:
+            text = f"key of {len(key)} and value of {len(value)} characters: 128 and 256 are the most"
+            yield Violation(where, text, "shorten it")
+        if not re.fullmatch(_ALLOWED, key) or not re.fullmatch(_ALLOWED, value):
+            yield Violation(where, f"{value!r} has characters that tags do not take", "use letters, digits and .:/=+-@_")
+
+
+RULES = ("FMB-10",)

@@ -1,0 +1,1 @@
+"""VPC, subnets and security groups."""

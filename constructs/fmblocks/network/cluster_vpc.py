@@ -1,0 +1,296 @@
+"""A VPC whose subnets have fixed places by zone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
+from constructs import Construct, Dependable
+
+from fmblocks._edge import check_arguments
+from fmblocks._handlers import custom_resource, handler_function
+from fmblocks.catalog import parse_zone
+from fmblocks.network import rules
+from fmblocks.network.addresses import ZoneAddresses, slots
+
+# The AWS Load Balancer Controller finds subnets by these. Source: EKS User Guide, *Route application traffic*.
+_PRIVATE_ROLE = cdk.CfnTag(key="kubernetes.io/role/internal-elb", value="1")
+_PUBLIC_ROLE = cdk.CfnTag(key="kubernetes.io/role/elb", value="1")
+
+
+class ClusterVpc(Construct):
+    """A VPC for accelerator clusters: one large private subnet in the primary zone, fixed slots in the others.
+
+    Creates the VPC, an internet gateway, per zone a public and a private subnet with their route tables, NAT gateways,
+    the S3 gateway endpoint on every private route table, flow logs into CloudWatch Logs, and a lock on the default
+    security group. Nothing is looked up: the template is the same whoever synthesizes it.
+
+    It stands on the L1 resources, since ``ec2.Vpc`` deals addresses out by position (a zone that joins moves the
+    subnets of the others), records a look-up for zone names and refuses zone ids.
+
+    Args:
+        availability_zones: zone ids (``usw2-az1``), zone names (``us-west-2a``), or ``1`` and ``2`` in a stack without
+            a Region. Order has no meaning. Zone ids mean the same place in every account.
+        primary_availability_zone: the zone of accelerators and Lustre; its private subnet is half of the VPC. Default:
+            the only zone, or zone ``1``.
+        cidr: IPv4 range, /16 to /20. Default: 10.20.0.0/16.
+        nat_gateways: number of NAT gateways: the first in the primary zone, further ones in the zones that follow by
+            slot. A zone without its own uses the primary one's. Default: 1.
+        subnets: address ranges by zone, instead of the slots; Local Zones need it.
+        kms_key: encrypts the flow logs; its policy must let CloudWatch Logs use it, as :class:`ProjectKey` does.
+            Default: CloudWatch Logs' own key.
+        flow_log_retention: how long flow logs are kept. Default: one month.
+        removal_policy: of the VPC and the primary private subnet, on which kept data may stand; the other subnets,
+            gateways and logs go with the stack. Default: RETAIN_ON_UPDATE_OR_DELETE.
+
+    Raises:
+        FindingsError: rules NET-01, FMB-01 to FMB-04, FMB-06 and FMB-07.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        availability_zones: Sequence[str],
+        primary_availability_zone: str | None = None,
+        cidr: str = "10.20.0.0/16",
+        nat_gateways: int = 1,
+        subnets: Mapping[str, ZoneAddresses] | None = None,
+        kms_key: kms.IKey | None = None,
+        flow_log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
+        removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+    ) -> None:
+        super().__init__(scope, id)
+        self.availability_zones = tuple(sorted(availability_zones, key=_by_slot))
+        primary = primary_availability_zone or self.availability_zones[0]
+        region = cdk.Stack.of(self).region
+        check_arguments(
+            self,
+            rules.RULES,
+            {
+                "cidr": cidr,
+                "availability_zones": self.availability_zones,
+                "primary_availability_zone": primary_availability_zone,
+                "primary": primary,
+                "region": None if cdk.Token.is_unresolved(region) else region,
+                "nat_gateways": nat_gateways,
+                "subnets": subnets or {},
+            },
+        )
+        self.primary_availability_zone = primary
+        addresses = {
+            zone: (subnets or {}).get(zone) or slots(cidr, zone, primary=zone == primary)
+            for zone in self.availability_zones
+        }
+
+        self.cfn_vpc = ec2.CfnVPC(
+            self,
+            "Resource",
+            cidr_block=cidr,
+            enable_dns_hostnames=True,  # EKS nodes and interface endpoints cannot be reached by name without both
+            enable_dns_support=True,
+        )
+        self.cfn_vpc.apply_removal_policy(removal_policy)
+        cdk.Tags.of(self.cfn_vpc).add("Name", self.node.path)
+        gateway = ec2.CfnInternetGateway(self, "InternetGateway")
+        attachment = ec2.CfnVPCGatewayAttachment(
+            self, "InternetGatewayAttachment", vpc_id=self.cfn_vpc.ref, internet_gateway_id=gateway.ref
+        )
+
+        self._zones: dict[str, _ZoneSubnets] = {}
+        zones = Construct(self, "Zones")
+        for zone in self.availability_zones:
+            ranges = addresses[zone]
+            assert ranges is not None  # FMB-06 has refused a zone without addresses
+            self._zones[zone] = _ZoneSubnets(
+                zones, zone, vpc=self.cfn_vpc, addresses=ranges, internet_gateway=gateway, attachment=attachment
+            )
+        # The primary zone's subnet carries the interfaces of a kept file system, and cannot be deleted under them.
+        self._zones[primary].cfn_private.apply_removal_policy(removal_policy)
+
+        with_nat = [primary, *(zone for zone in self.availability_zones if zone != primary)][:nat_gateways]
+        for zone in with_nat:
+            self._zones[zone].add_nat_gateway(attachment)
+        for zone, found in self._zones.items():
+            found.route_through(self._zones[zone if zone in with_nat else primary])
+
+        ec2.CfnVPCEndpoint(
+            self,
+            "S3Endpoint",
+            vpc_id=self.cfn_vpc.ref,
+            service_name=f"com.amazonaws.{region}.s3",
+            vpc_endpoint_type="Gateway",
+            route_table_ids=[found.private_route_table.ref for found in self._zones.values()],
+        )
+        ordered = [self._zones[zone] for zone in self.availability_zones]
+        self.vpc: ec2.IVpc = ec2.Vpc.from_vpc_attributes(
+            self,
+            "Vpc",
+            vpc_id=self.cfn_vpc.ref,
+            vpc_cidr_block=cidr,
+            availability_zones=[found.zone_name for found in ordered],
+            private_subnet_ids=[found.cfn_private.ref for found in ordered],
+            private_subnet_route_table_ids=[found.private_route_table.ref for found in ordered],
+            public_subnet_ids=[found.cfn_public.ref for found in ordered],
+            public_subnet_route_table_ids=[found.public_route_table.ref for found in ordered],
+        )
+        # Whoever depends on the VPC waits for its routes too: a node that boots before them cannot reach S3.
+        Dependable.implement(self.vpc, Dependable.of(self))
+        self._log_flows(kms_key, flow_log_retention)
+        self._lock_default_group()
+
+    @property
+    def primary_subnet(self) -> ec2.ISubnet:
+        """The private subnet of the primary zone."""
+        return self.private_subnet(self.primary_availability_zone)
+
+    def private_subnet(self, zone: str) -> ec2.ISubnet:
+        """The private subnet of ``zone``, written as in ``availability_zones``.
+
+        Raises:
+            KeyError: the VPC has no such zone.
+        """
+        return self._zones[zone].private
+
+    def zone_name(self, zone: str) -> str:
+        """The name of ``zone`` in the account that is deployed to (a token)."""
+        return self._zones[zone].zone_name
+
+    def private_route_table_id(self, zone: str) -> str:
+        """The route table of the private subnet of ``zone``."""
+        return self._zones[zone].private_route_table.ref
+
+    def _log_flows(self, key: kms.IKey | None, retention: logs.RetentionDays) -> None:
+        group = logs.LogGroup(
+            self, "FlowLogGroup", encryption_key=key, retention=retention, removal_policy=cdk.RemovalPolicy.DESTROY
+        )
+        ec2.FlowLog(
+            self,
+            "FlowLog",
+            resource_type=ec2.FlowLogResourceType.from_vpc(self.vpc),
+            destination=ec2.FlowLogDestination.to_cloud_watch_logs(group),
+        )
+
+    def _lock_default_group(self) -> None:
+        function = handler_function(
+            self,
+            "DefaultGroupLock",
+            module="default_security_group",
+            description="Takes every rule off the default security group of the VPC",
+        )
+        # Describe takes no resource. Source: Service Authorization Reference, Amazon EC2.
+        function.add_to_role_policy(iam.PolicyStatement(actions=["ec2:DescribeSecurityGroupRules"], resources=["*"]))
+        function.add_to_role_policy(
+            iam.PolicyStatement(
+                actions=["ec2:RevokeSecurityGroupIngress", "ec2:RevokeSecurityGroupEgress"],
+                resources=[
+                    cdk.Stack.of(self).format_arn(
+                        service="ec2",
+                        resource="security-group",
+                        resource_name=self.cfn_vpc.attr_default_security_group,
+                    )
+                ],
+            )
+        )
+        custom_resource(
+            self,
+            "DefaultGroup",
+            handler=function,
+            resource_type="Custom::DefaultSecurityGroupLock",
+            properties={"SecurityGroupId": self.cfn_vpc.attr_default_security_group},
+        )
+
+
+def _by_slot(zone: str) -> tuple[int, str]:
+    found = parse_zone(zone)
+    return (found.slot if found and found.slot is not None else 99, zone)
+
+
+class _ZoneSubnets(Construct):
+    """The two subnets of a zone and their route tables."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        zone: str,
+        *,
+        vpc: ec2.CfnVPC,
+        addresses: ZoneAddresses,
+        internet_gateway: ec2.CfnInternetGateway,
+        attachment: ec2.CfnVPCGatewayAttachment,
+    ) -> None:
+        super().__init__(scope, zone)
+        self._vpc = vpc
+        self._nat: ec2.CfnNatGateway | None = None
+        self.cfn_private, self.private_route_table = self._subnet("Private", zone, addresses.private, _PRIVATE_ROLE)
+        self.cfn_public, self.public_route_table = self._subnet("Public", zone, addresses.public, _PUBLIC_ROLE)
+        self.private: ec2.ISubnet = ec2.Subnet.from_subnet_attributes(
+            self,
+            "PrivateSubnet",
+            subnet_id=self.cfn_private.ref,
+            availability_zone=self.zone_name,
+            ipv4_cidr_block=addresses.private,
+            route_table_id=self.private_route_table.ref,
+        )
+        route = ec2.CfnRoute(
+            self,
+            "PublicRoute",
+            route_table_id=self.public_route_table.ref,
+            destination_cidr_block="0.0.0.0/0",
+            gateway_id=internet_gateway.ref,
+        )
+        # EC2 refuses the route while the gateway is not attached: "belong to different networks", intermittently.
+        route.add_resource_dependency(attachment)
+        self._public_route = route
+
+    @property
+    def zone_name(self) -> str:
+        return self.cfn_private.attr_availability_zone
+
+    def add_nat_gateway(self, attachment: ec2.CfnVPCGatewayAttachment) -> None:
+        address = ec2.CfnEIP(self, "NatAddress", domain="vpc")
+        address.add_resource_dependency(attachment)
+        self._nat = ec2.CfnNatGateway(
+            self, "NatGateway", subnet_id=self.cfn_public.ref, allocation_id=address.attr_allocation_id
+        )
+        self._nat.add_resource_dependency(self._public_route)
+        cdk.Tags.of(self._nat).add("Name", self.node.path)
+
+    def route_through(self, other: _ZoneSubnets) -> None:
+        assert other._nat is not None
+        ec2.CfnRoute(
+            self,
+            "PrivateRoute",
+            route_table_id=self.private_route_table.ref,
+            destination_cidr_block="0.0.0.0/0",
+            nat_gateway_id=other._nat.ref,
+        )
+
+    def _subnet(
+        self, kind: str, zone: str, cidr: str, role: cdk.CfnTag
+    ) -> tuple[ec2.CfnSubnet, ec2.CfnRouteTable]:
+        parsed = parse_zone(zone)
+        by_id = parsed is not None and "az" in zone.split("-")[-1]
+        name = cdk.Fn.select(parsed.slot or 0, cdk.Fn.get_azs()) if parsed and parsed.kind == "number" else zone
+        subnet = ec2.CfnSubnet(
+            self,
+            kind,
+            vpc_id=self._vpc.ref,
+            cidr_block=cidr,
+            availability_zone_id=zone if by_id else None,
+            availability_zone=None if by_id else name,
+            map_public_ip_on_launch=False,
+            tags=[role],
+        )
+        cdk.Tags.of(subnet).add("Name", subnet.node.path)
+        table = ec2.CfnRouteTable(self, f"{kind}RouteTable", vpc_id=self._vpc.ref)
+        cdk.Tags.of(table).add("Name", subnet.node.path)
+        ec2.CfnSubnetRouteTableAssociation(
+            self, f"{kind}RouteTableAssociation", subnet_id=subnet.ref, route_table_id=table.ref
+        )
+        return subnet, table

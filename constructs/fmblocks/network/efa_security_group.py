@@ -1,0 +1,43 @@
+"""The security group of an EFA fabric."""
+
+from __future__ import annotations
+
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+
+class EfaSecurityGroup(ec2.SecurityGroup):
+    """A security group that allows all traffic to and from itself, and out.
+
+    EFA is not IP traffic: a rule for 0.0.0.0/0 does not cover it, so both directions name the group itself. Without
+    the outbound one, jobs hang or fall back to TCP, EFA-enabled Lustre is refused, and HyperPod's EFA health check
+    fails. Source: FSx for Lustre User Guide, *Working with EFA-enabled file systems*; rules EFA-10 and EFA-11.
+
+    The two rules are stand-alone resources below this construct (:attr:`self_ingress`, :attr:`self_egress`): written
+    inline they would make the group depend on itself, and ``add_egress_rule`` drops them in silence while all outbound
+    traffic is allowed. Whoever adds a dependency on the group waits for both.
+
+    Args:
+        vpc: where the group stands.
+    """
+
+    def __init__(self, scope: Construct, id: str, *, vpc: ec2.IVpc) -> None:
+        super().__init__(
+            scope, id, vpc=vpc, description="EFA fabric: all traffic to and from itself", allow_all_outbound=True
+        )
+        self.self_ingress = ec2.CfnSecurityGroupIngress(
+            self,
+            "SelfIngress",
+            group_id=self.security_group_id,
+            source_security_group_id=self.security_group_id,
+            ip_protocol="-1",
+            description="EFA: everything from this group",
+        )
+        self.self_egress = ec2.CfnSecurityGroupEgress(
+            self,
+            "SelfEgress",
+            group_id=self.security_group_id,
+            destination_security_group_id=self.security_group_id,
+            ip_protocol="-1",
+            description="EFA: everything to this group",
+        )

@@ -1,0 +1,151 @@
+"""What is refused about a network. Ids NET-… stand in the rule book; FMB-… are this library's own contract."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from fmblocks.catalog import REGIONS, parse_zone, zone_id_prefix
+from fmblocks.findings import Severity, Violation, rule
+from fmblocks.network.addresses import (
+    LARGEST_VPC_PREFIX,
+    SMALLEST_VPC_PREFIX,
+    Cidr,
+    ZoneAddresses,
+    parse_cidr,
+    slots,
+)
+
+_DESIGN = "fmblocks project file"
+# EC2's smallest subnet. Source: VPC User Guide, Subnet CIDR blocks.
+_SMALLEST_SUBNET_PREFIX = 28
+
+
+@rule("NET-01", Severity.ERROR, source="VPC User Guide, *VPC CIDR blocks* and *Subnet CIDR blocks*: /16 to /28")
+def vpc_cidr(*, cidr: str) -> Iterator[Violation]:
+    """A VPC is a /16 to a /28, and ours needs room for its slots."""
+    network = parse_cidr(cidr)
+    if network is None:
+        yield Violation("cidr", f"{cidr} is no IPv4 network", "write one like 10.20.0.0/16, with no host bits set")
+    elif network.prefixlen < LARGEST_VPC_PREFIX:
+        yield Violation("cidr", f"{cidr} is larger than the /16 that a VPC may have", "use a /16")
+    elif network.prefixlen > SMALLEST_VPC_PREFIX:
+        yield Violation(
+            "cidr",
+            f"{cidr} is too small for the subnets of six zones: at least a /{SMALLEST_VPC_PREFIX} is needed",
+            "use a /16 unless addresses are scarce",
+        )
+
+
+@rule("FMB-01", Severity.ERROR, source=_DESIGN + "; EC2 User Guide, *Availability Zone IDs*")
+def zones_of_region(*, availability_zones: Sequence[str], region: str | None) -> Iterator[Violation]:
+    """Every zone is a zone, and one of the Region's."""
+    for text in availability_zones:
+        zone = parse_zone(text)
+        if zone is None:
+            yield Violation(
+                "availability_zones",
+                f"{text} is neither a zone id (usw2-az1) nor a zone name (us-west-2a)",
+                "list zone ids, as `aws ec2 describe-availability-zones` prints them",
+            )
+        elif region is not None and zone.region_part not in ("", region, zone_id_prefix(region)):
+            yield Violation(
+                "availability_zones",
+                f"{text} is not a zone of region {region}, whose zones begin {zone_id_prefix(region)}- or {region}",
+                "change the zone or the region",
+            )
+
+
+@rule("FMB-02", Severity.ERROR, source=_DESIGN + "; CDK knows two zones only in a stack without a Region")
+def zones_need_region(*, availability_zones: Sequence[str], region: str | None) -> Iterator[Violation]:
+    """Literal zones belong to a Region; a count belongs to a project without one."""
+    kinds = {zone.kind for text in availability_zones if (zone := parse_zone(text))}
+    if region is None and kinds - {"number"}:
+        listed = ", ".join(availability_zones)
+        yield Violation(
+            "availability_zones",
+            f"{listed} can only be used with a region",
+            "add region, or write a count of 1 or 2 instead of the zones",
+        )
+    if region is not None and "number" in kinds:
+        yield Violation(
+            "availability_zones",
+            f"a count ({len(availability_zones)}) does not say which zones of {region} are meant",
+            f"list zone ids, for example [{zone_id_prefix(region)}-az1, {zone_id_prefix(region)}-az2]",
+        )
+
+
+@rule("FMB-03", Severity.ERROR, source=_DESIGN + "; a zone's name maps to another id in every account")
+def zones_of_one_kind(*, availability_zones: Sequence[str]) -> Iterator[Violation]:
+    """Ids and names are not mixed: us-west-2a and usw2-az2 can be the same zone."""
+    kinds = {"id" if "az" in text.split("-")[-1] else "name" for text in availability_zones if parse_zone(text)}
+    if len(kinds) > 1:
+        listed = ", ".join(availability_zones)
+        yield Violation("availability_zones", f"{listed} mixes zone ids and zone names", "use ids for all of them")
+
+
+@rule("FMB-04", Severity.ERROR, source=_DESIGN)
+def primary_zone(*, availability_zones: Sequence[str], primary_availability_zone: str | None) -> Iterator[Violation]:
+    """The primary zone is known: order has no meaning, so the first of a list is not it."""
+    key, listed = "primary_availability_zone", ", ".join(availability_zones)
+    if primary_availability_zone is None:
+        if len(availability_zones) > 1 and "1" not in availability_zones:
+            yield Violation(key, f"is not given, and {listed} are {len(availability_zones)} zones", "name one of them")
+    elif primary_availability_zone not in availability_zones:
+        yield Violation(key, f"{primary_availability_zone} is not one of availability_zones: {listed}", "name one")
+
+
+@rule("FMB-05", Severity.ERROR, source="botocore endpoints.json")
+def known_region(*, region: str | None) -> Iterator[Violation]:
+    """The Region exists."""
+    if region is not None and region not in REGIONS:
+        alike = sorted(REGIONS, key=lambda other: (-_shared(region, other), other))[:3]
+        yield Violation("region", f"{region} is not an AWS region", f"did you mean {' or '.join(alike)}?")
+
+
+@rule("FMB-06", Severity.ERROR, source="VPC User Guide, *Subnet CIDR blocks*; fmblocks project file")
+def zone_addresses(
+    *, cidr: str, availability_zones: Sequence[str], primary: str, subnets: Mapping[str, ZoneAddresses]
+) -> Iterator[Violation]:
+    """Every zone has addresses: a slot, or its own entry in subnets; inside the VPC and without overlap."""
+    network = parse_cidr(cidr)
+    if network is None or not LARGEST_VPC_PREFIX <= network.prefixlen <= SMALLEST_VPC_PREFIX:
+        return  # NET-01 says so
+    taken: list[tuple[str, Cidr]] = []
+    # Slots never overlap each other, so they go first and an entry of subnets is what gets blamed.
+    for zone in sorted(availability_zones, key=lambda name: name in subnets):
+        given = subnets.get(zone)
+        found = given or slots(cidr, zone, primary=zone == primary)
+        if found is None:
+            if parse_zone(zone) is not None:
+                hint = f"add network.subnets: {{{zone}: {{private: …, public: …}}}}"
+                yield Violation("availability_zones", f"{zone} has no fixed place in {cidr}", hint)
+            continue
+        for kind, text in (("private", found.private), ("public", found.public)):
+            name, key, part = f"the {kind} subnet of {zone}", f"subnets.{zone}.{kind}", parse_cidr(text)
+            if part is None:
+                yield Violation(key, f"{text} is no IPv4 network", "write one like 10.20.128.0/20, no host bits set")
+            elif part.prefixlen > _SMALLEST_SUBNET_PREFIX:
+                yield Violation(key, f"{text} is smaller than the /{_SMALLEST_SUBNET_PREFIX} of a subnet", "widen it")
+            elif not part.subnet_of(network):
+                yield Violation(key, f"{text} is not inside the VPC, {cidr}", "take a range of the VPC")
+            elif clash := next((other for other in taken if part.overlaps(other[1])), None):
+                yield Violation(key, f"{text} overlaps {clash[0]}, {clash[1]}", "take a free range")
+            else:
+                taken.append((name, part))
+    for zone in sorted(set(subnets) - set(availability_zones)):
+        yield Violation(f"subnets.{zone}", "is not one of availability_zones", "add the zone there, or drop the entry")
+
+
+@rule("FMB-07", Severity.ERROR, source=_DESIGN)
+def nat_gateways(*, nat_gateways: int, availability_zones: Sequence[str]) -> Iterator[Violation]:
+    """At most one NAT gateway per zone."""
+    if nat_gateways > len(availability_zones):
+        zones = f"{len(availability_zones)} zone{'s' if len(availability_zones) > 1 else ''}"
+        yield Violation("nat_gateways", f"{nat_gateways} NAT gateways do not fit {zones}", "one per zone at most")
+
+
+def _shared(left: str, right: str) -> int:
+    return sum(a == b for a, b in zip(left, right, strict=False))
+
+
+RULES = ("NET-01", "FMB-01", "FMB-02", "FMB-03", "FMB-04", "FMB-05", "FMB-06", "FMB-07")

@@ -1,0 +1,73 @@
+"""What a project file says about its network."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar
+
+from pydantic import BeforeValidator, Field
+from pydantic_core import PydanticCustomError
+
+from fmblocks.settings import Settings, Text, WholeNumber
+
+# Without a Region zones are numbers: 1 and 2 are all that an account-agnostic template can name (Fn::GetAZs).
+NUMBERED_ZONES = 2
+
+
+def _zones(value: object) -> object:
+    """A count stands for the zones 1 to count; a list is a set, so its order is dropped here."""
+    if isinstance(value, str) and value.isdecimal():
+        if not 1 <= int(value) <= NUMBERED_ZONES:
+            raise PydanticCustomError(
+                "zones", "takes a count of 1 or {most}; for more, name region and the zones", {"most": NUMBERED_ZONES}
+            )
+        return tuple(str(number) for number in range(1, int(value) + 1))
+    if isinstance(value, str) or not isinstance(value, (list, tuple)) or not value:
+        raise PydanticCustomError("zones", "takes a list of zone ids or names, or a count of 1 or 2 without a region")
+    texts = [item for item in value if isinstance(item, str)]
+    if len(texts) != len(value):
+        raise PydanticCustomError("zones", "takes zone ids or names only")
+    if len(set(texts)) != len(texts):
+        raise PydanticCustomError("zones", "names a zone twice")
+    return tuple(sorted(texts))
+
+
+Zones = Annotated[tuple[str, ...], BeforeValidator(_zones)]
+
+
+class SubnetPair(Settings):
+    """The two address ranges of a zone, where the fixed slots are not wanted."""
+
+    private: Annotated[Text, Field(description="IPv4 CIDR of the private subnet")]
+    public: Annotated[Text, Field(description="IPv4 CIDR of the public subnet")]
+
+
+class Network(Settings):
+    """The VPC of a project."""
+
+    FOREIGN: ClassVar = {
+        "vpc": "this version creates its own VPC in the stacks; the constructs take an existing ec2.IVpc",
+        "azs": "the key is availability_zones",
+        "nat": "the key is nat_gateways",
+        "subnet": "nodes always stand in private subnets: leave the key out",
+        "associate_public_ip": "instances with several network interfaces get no public address: leave the key out",
+        "endpoints": "this version has the S3 gateway endpoint only, and always: leave the key out",
+    }
+
+    cidr: Annotated[Text, Field(description="IPv4 CIDR of the VPC, /16 to /20")] = "10.20.0.0/16"
+    availability_zones: Annotated[Zones, Field(description="zone ids or names; a count of 1 or 2 without a region")]
+    primary_availability_zone: Annotated[
+        Text | None, Field(description="where accelerators and Lustre live; default: the only zone, or zone 1")
+    ] = None
+    nat_gateways: Annotated[WholeNumber, Field(ge=1, le=6, description="NAT gateways, at most one per zone")] = 1
+    subnets: Annotated[
+        dict[str, SubnetPair], Field(description="address ranges by zone, instead of the fixed slots")
+    ] = {}
+
+    @property
+    def primary(self) -> str:
+        """The primary zone; empty when the file leaves it open (rule FMB-04 refuses that)."""
+        if self.primary_availability_zone is not None:
+            return self.primary_availability_zone
+        if len(self.availability_zones) == 1 or self.availability_zones[0] == "1":
+            return self.availability_zones[0]
+        return ""

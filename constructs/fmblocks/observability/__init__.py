@@ -1,0 +1,1 @@
+"""Amazon Managed Service for Prometheus."""

@@ -1,0 +1,247 @@
+"""The project file: one typed description of a cluster, from which the stacks are made.
+
+Shape errors (unknown keys, wrong types) are all told at once; a file with the right shape then goes through the rules,
+whose findings are told all at once too. Nothing here imports aws_cdk or boto3, and nothing asks AWS.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import types
+import typing
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, cast
+
+from pydantic import BaseModel, Field, ValidationError
+from pydantic_core import ErrorDetails
+
+from fmblocks.cluster import rules as cluster_rules
+from fmblocks.cluster.settings import Training
+from fmblocks.document import Document, Location, path_text, read
+from fmblocks.findings import Finding, FindingsError, Severity, check
+from fmblocks.governance import rules as governance_rules
+from fmblocks.governance.settings import Account
+from fmblocks.network import rules as network_rules
+from fmblocks.network.settings import Network
+from fmblocks.observability.settings import Observability
+from fmblocks.settings import Name, Settings, Text
+from fmblocks.storage import rules as storage_rules
+from fmblocks.storage.settings import Storage
+
+_LATER = "this version does not build it yet: leave the key out"
+
+
+class Project(Settings):
+    """A whole project file."""
+
+    FOREIGN: ClassVar = {
+        "foundation": _LATER,
+        "teams": _LATER,
+        "inference": _LATER,
+        "access": _LATER,
+        "budget": _LATER,
+        "catalog": _LATER,
+        "suppress": _LATER,
+        "project": "the key is name",
+        "fleets": "write training: {node_groups: […]}",
+        "fsx": "write storage: {lustre: …}",
+        "dra": "write storage: {lustre: {data_repository_associations: […]}}",
+        "monitoring": "the key is observability",
+    }
+
+    name: Annotated[Name, Field(description="names the project's stacks and parameters")]
+    account: Annotated[Account | None, Field(description="12 digits; absent: any account")] = None
+    region: Annotated[Text | None, Field(description="AWS region; absent: any region")] = None
+    tags: Annotated[dict[str, Text], Field(description="put on every resource that takes tags")] = {}
+    network: Network
+    storage: Storage = Storage()
+    training: Annotated[Training | None, Field(description="absent: no TrainingStack")] = None
+    observability: Observability = Observability()
+
+    @classmethod
+    def load(cls, path: Path | str) -> LoadedProject:
+        """Read, shape and check a project file.
+
+        Raises:
+            FindingsError: with every error of the file; nothing else is raised for what a user wrote.
+        """
+        document = read(Path(path))
+        try:
+            project = cls.model_validate(document.values)
+        except ValidationError as error:
+            found = [_shape_finding(cls, document, details) for details in error.errors(include_url=False)]
+            raise FindingsError(sorted(found, key=lambda finding: finding.line or 0)) from None
+        findings = [_placed(finding, document) for finding in project.check(Path(path).parent)]
+        if any(finding.severity is Severity.ERROR for finding in findings):
+            raise FindingsError(findings)
+        return LoadedProject(project, Path(path), findings)
+
+    def check(self, folder: Path = Path()) -> list[Finding]:
+        """Run every rule over the project.
+
+        Args:
+            folder: what relative paths in the project start from.
+        """
+        return sorted(_check(self, folder), key=lambda finding: finding.severity)
+
+
+class LoadedProject(typing.NamedTuple):
+    """A project without errors, where it came from, and the warnings about it."""
+
+    project: Project
+    path: Path
+    findings: list[Finding]
+
+
+def schema() -> str:
+    """The JSON schema of project files, for editors."""
+    return json.dumps(Project.model_json_schema(), indent=2)
+
+
+def _check(project: Project, folder: Path) -> Iterator[Finding]:
+    region, account = project.region, project.account
+    network = {**_fields(project.network), "region": region, "primary": project.network.primary}
+    for finding in check(network_rules.RULES, network, path="network"):
+        yield replace(finding, path="region") if finding.rule == "FMB-05" else finding
+    yield from check(governance_rules.RULES, {"tags": project.tags})
+    if region is None:
+        yield Finding(
+            "FMB-11",
+            Severity.WARNING,
+            "region",
+            "is not given, so the rules that compare zones, ARNs and offers with a region are skipped",
+            "add region to have them checked",
+        )
+    if (lustre := project.storage.lustre) is not None:
+        metadata = lustre.effective_metadata
+        values = {
+            **_fields(lustre),
+            "metadata_mode": metadata and metadata.mode,
+            "metadata_iops": metadata and metadata.iops,
+        }
+        yield from check(storage_rules.RULES, values, path="storage.lustre")
+        for index, link in enumerate(lustre.data_repository_associations):
+            where = f"storage.lustre.data_repository_associations[{index}]"
+            yield from check(storage_rules.ASSOCIATION, _fields(link), path=where)
+    if (training := project.training) is not None:
+        yield from check(cluster_rules.CLUSTER, _fields(training), path="training")
+        for index, group in enumerate(training.node_groups):
+            values = {
+                **_fields(group),
+                "capacity_mode": group.capacity.mode,
+                "training_plan_arn": group.capacity.training_plan_arn,
+                "placement_mode": group.placement.mode,
+                "region": region,
+                "account": account,
+            }
+            yield from check(cluster_rules.GROUP, values, path=f"training.node_groups[{index}]")
+        if (scripts := training.lifecycle_scripts) is not None:
+            values = {"path": str(folder / scripts.path), "on_init_complete": scripts.on_init_complete}
+            yield from check(cluster_rules.SCRIPTS, values, path="training.lifecycle_scripts")
+
+
+def _fields(settings: BaseModel) -> dict[str, object]:
+    return {name: getattr(settings, name) for name in type(settings).model_fields}
+
+
+def _placed(finding: Finding, document: Document) -> Finding:
+    return replace(finding, file=document.file, line=document.line(_location(finding.path)))
+
+
+def _location(path: str) -> Location:
+    parts: list[str | int] = []
+    for part in path.replace("[", ".[").split("."):
+        if part:
+            parts.append(int(part[1:-1]) if part.startswith("[") else part)
+    return tuple(parts)
+
+
+def _shape_finding(model: type[BaseModel], document: Document, details: ErrorDetails) -> Finding:
+    """One pydantic error in a user's words."""
+    location = tuple(part for part in details["loc"] if part != "[key]")
+    message, hint = _shape_text(model, location, details)
+    line = document.line(location)
+    return Finding("SHAPE", Severity.ERROR, path_text(location), message, hint, document.file, line)
+
+
+def _shape_text(model: type[BaseModel], location: Location, details: ErrorDetails) -> tuple[str, str]:
+    value, context = details["input"], details.get("ctx") or {}
+    shown = "null" if value is None else f"{value}" if isinstance(value, str) else json.dumps(value, default=str)
+    match details["type"]:
+        case "extra_forbidden":
+            return _unknown_key(model, location)
+        case "missing":
+            return "is required", f"add {location[-1]}:"
+        case "int_parsing" | "int_type" | "int_from_float" | "int_parsing_size" | "number":
+            return f"{shown} is not a whole number", "write digits only"
+        case "bool_parsing" | "bool_type":
+            return f"{shown} is neither true nor false", "write true or false"
+        case "string_type" | "text":
+            return f"{shown} is not text", "write text; put quotes around true, false and null"
+        case "enum":
+            names = str(context["expected"]).replace("'", "")
+            return f"{shown} is not one of {names}", _alike(str(value), names.replace(" or ", ", ").split(", "))
+        case "greater_than_equal" | "greater_than":
+            least = context.get("ge", context.get("gt"))
+            return f"{shown} is too small", f"the least is {least}" if "ge" in context else f"write more than {least}"
+        case "less_than_equal":
+            return f"{shown} is too large", f"the most is {context['le']}"
+        case "model_type" | "dict_type":
+            return f"{shown} is not a mapping", "write keys below it"
+        case "tuple_type" | "list_type":
+            return f"{shown} is not a list", "write a list: [a, b], or lines that begin with -"
+        case _:
+            return f"{shown} {details['msg']}", ""
+
+
+def _unknown_key(model: type[BaseModel], location: Location) -> tuple[str, str]:
+    key, around = str(location[-1]), _model_at(model, location[:-1])
+    foreign = getattr(around, "FOREIGN", {})
+    if key in foreign:
+        return "cannot be used here", foreign[key]
+    known = list(around.model_fields) if around else []
+    return "is an unknown key", _alike(key, known) or f"known here: {', '.join(known)}"
+
+
+def _alike(word: str, known: list[str]) -> str:
+    found = difflib.get_close_matches(word.lower(), known, n=1, cutoff=0.6)
+    return f"did you mean {found[0]}?" if found else ""
+
+
+def _model_at(model: type[BaseModel], location: Location) -> type[BaseModel] | None:
+    """The model that stands at ``location``."""
+    current: Any = model
+    for part in location:
+        if isinstance(part, str) and _is_model(current):
+            field = cast("type[BaseModel]", current).model_fields.get(part)
+            current = field.annotation if field else None
+        else:  # an index of a list, or a key of a mapping: go on with what the list or mapping holds
+            current = _inner(current)
+        current = _unwrapped(current)
+    return current if _is_model(current) else None
+
+
+def _unwrapped(annotation: Any) -> Any:
+    """``X`` of ``X | None``; anything else as it is."""
+    if typing.get_origin(annotation) in (typing.Union, types.UnionType):
+        return next((part for part in typing.get_args(annotation) if part is not type(None)), None)
+    return annotation
+
+
+def _inner(annotation: Any) -> Any:
+    """The model inside a tuple or dict annotation."""
+    if _is_model(annotation):
+        return annotation
+    for argument in typing.get_args(annotation):
+        if _is_model(found := _inner(argument)):
+            return found
+    return None
+
+
+def _is_model(thing: object) -> bool:
+    return isinstance(thing, type) and issubclass(thing, BaseModel)
+
+

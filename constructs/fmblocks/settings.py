@@ -1,0 +1,70 @@
+"""What all settings have in common: frozen pydantic models that know their foreign keys.
+
+A project file arrives as text (see :mod:`fmblocks.document`), so the types below turn text into numbers and words.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Annotated, ClassVar
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
+from pydantic_core import PydanticCustomError
+
+
+class Settings(BaseModel):
+    """Base of every model a user writes.
+
+    ``FOREIGN`` names keys that people bring from other tools, or that belong to a subject which this version does not
+    build, with what to do instead: they are refused with that text, not as unknown keys.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    FOREIGN: ClassVar[Mapping[str, str]] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _drop_empty_foreign(cls, values: object) -> object:
+        """`teams: []` asks for nothing, so it is not refused."""
+        if not isinstance(values, dict):
+            return values
+        return {key: value for key, value in values.items() if key not in cls.FOREIGN or value not in (None, [], {})}
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool):
+        raise PydanticCustomError("number", "must be a whole number")
+    return value
+
+
+def _words(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def _text(value: object) -> object:
+    if isinstance(value, bool):
+        raise PydanticCustomError("text", "must be text: put quotes around it")
+    return value
+
+
+# A count: `true` is no number, although Python thinks that it is 1.
+WholeNumber = Annotated[int, BeforeValidator(_number)]
+# Text in which YAML's `true` has no place.
+Text = Annotated[str, BeforeValidator(_text)]
+# Put before an enum: AWS spells its values in capitals, our files in small letters; both are read.
+AnyCase = BeforeValidator(_words)
+
+# Legal for CloudFormation, HyperPod, EKS, PCS and Slurm at once.
+_NAME = r"^(?=.{3,25}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$"
+
+
+def _name(value: str) -> str:
+    if not re.fullmatch(_NAME, value):
+        raise PydanticCustomError(
+            "name", "takes 3 to 25 small letters, digits and single inner hyphens, and begins with a letter"
+        )
+    return value
+
+
+Name = Annotated[Text, AfterValidator(_name), WithJsonSchema({"type": "string", "pattern": _NAME})]

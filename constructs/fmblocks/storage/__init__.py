@@ -1,0 +1,1 @@
+"""FSx for Lustre, S3 and the links between them."""

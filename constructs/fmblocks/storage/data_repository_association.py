@@ -1,0 +1,106 @@
+"""A directory of a Lustre file system linked with S3."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import aws_cdk as cdk
+from aws_cdk import aws_fsx as fsx
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+
+from fmblocks._edge import check_arguments
+from fmblocks.storage import rules
+from fmblocks.storage.lustre_file_system import LustreFileSystem
+from fmblocks.storage.settings import Event
+
+
+@dataclass(frozen=True, slots=True)
+class _Link:
+    path: str
+    bucket: str | None
+    prefix: str
+
+
+class DataRepositoryAssociation(cdk.Resource):
+    """Links a directory of a file system with a bucket or a prefix of it.
+
+    FSx works on one association request of a file system at a time, so those of one file system wait for each other.
+    Both paths are create-only; they are written in one spelling (``/data``, ``s3://bucket/prefix/``), so that a slash
+    more or less replaces nothing.
+
+    The service-linked role of the file system needs no statement in a bucket of the same account; an SSE-KMS bucket's
+    key must let it in, as :class:`ProjectKey` does (rule DRA-10).
+
+    Args:
+        file_system: not scratch_1, not Lustre 2.10.
+        file_system_path: absolute; no other association's path lies inside it.
+        bucket: the bucket. Auto-import needs one of the same Region.
+        bucket_prefix: default: the whole bucket.
+        auto_import: events that S3 carries into the file system. Default: none.
+        auto_export: events that the file system carries to S3. Default: none.
+        batch_import_metadata_on_create: list what the bucket already holds when the link is made: auto-import covers
+            only later changes. Create-only. Default: true.
+        removal_policy: what becomes of the link; files and objects stay in any case. Default: DESTROY.
+
+    Raises:
+        FindingsError: rules DRA-02, DRA-03, DRA-06.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        file_system: LustreFileSystem,
+        file_system_path: str,
+        bucket: s3.IBucket,
+        bucket_prefix: str = "",
+        auto_import: Sequence[Event] = (),
+        auto_export: Sequence[Event] = (),
+        batch_import_metadata_on_create: bool = True,
+        removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.DESTROY,
+    ) -> None:
+        super().__init__(scope, id)
+        path = file_system_path.rstrip("/") or "/"
+        prefix = f"{stripped}/" if (stripped := bucket_prefix.strip("/")) else ""
+        check_arguments(
+            self,
+            ("DRA-02", "DRA-03", *rules.ASSOCIATION),
+            {
+                "deployment_type": file_system.deployment_type,
+                "version": file_system.version,
+                "data_repository_associations": [_Link(path, None, prefix)],
+                "auto_import": auto_import,
+                "auto_export": auto_export,
+            },
+        )
+        self.resource = fsx.CfnDataRepositoryAssociation(
+            self,
+            "Resource",
+            file_system_id=file_system.file_system_id,
+            file_system_path=path,
+            data_repository_path=f"s3://{bucket.bucket_name}/{prefix}" if prefix else f"s3://{bucket.bucket_name}",
+            batch_import_meta_data_on_create=batch_import_metadata_on_create,
+            s3=fsx.CfnDataRepositoryAssociation.S3Property(
+                auto_import_policy=fsx.CfnDataRepositoryAssociation.AutoImportPolicyProperty(
+                    events=[event.upper() for event in auto_import]
+                )
+                if auto_import
+                else None,
+                auto_export_policy=fsx.CfnDataRepositoryAssociation.AutoExportPolicyProperty(
+                    events=[event.upper() for event in auto_export]
+                )
+                if auto_export
+                else None,
+            ),
+        )
+        self.resource.apply_removal_policy(removal_policy)
+        self.node.add_dependency(bucket)
+        file_system.queue_association(self)
+
+    @property
+    def association_id(self) -> str:
+        """The id, ``dra-…``."""
+        return self.resource.attr_association_id

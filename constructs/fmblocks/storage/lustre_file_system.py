@@ -1,0 +1,194 @@
+"""An Amazon FSx for Lustre file system."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_fsx as fsx
+from aws_cdk import aws_kms as kms
+from constructs import Construct, IConstruct
+
+from fmblocks._edge import check_arguments
+from fmblocks.storage import rules
+from fmblocks.storage.lustre_security_group import LustreSecurityGroup
+from fmblocks.storage.settings import DeploymentType, Metadata, StorageType
+
+
+class ILustreFileSystem(Protocol):
+    """A file system that nodes can mount, made here or elsewhere."""
+
+    @property
+    def file_system_id(self) -> str: ...
+    @property
+    def dns_name(self) -> str: ...
+    @property
+    def mount_name(self) -> str: ...
+    @property
+    def security_groups(self) -> Sequence[ec2.ISecurityGroup]: ...
+
+
+class LustreFileSystem(cdk.Resource):
+    """A Lustre file system in one subnet, kept when its stack goes.
+
+    Built on ``CfnFileSystem``: the L2 of aws-cdk-lib has no EFA and no metadata settings. The Lustre version is always
+    written, since the service's defaults are old, and ``persistent_2`` always has a metadata configuration, since it
+    cannot be added later. Capacity can grow in place; a change of subnet, security group or key replaces the file
+    system with an empty one (the old one is kept).
+
+    Args:
+        vpc: where the groups stand.
+        vpc_subnet: the one subnet; it should be the one of the nodes (same zone: required for EFA, cheaper always).
+        deployment_type: default persistent_2.
+        storage_type: default ssd.
+        capacity_gib: storage capacity in GiB, in the steps of rules FSX-02 and FSX-13.
+        throughput_mbps_per_tib: MB/s per TiB; required for persistent types, forbidden for scratch.
+        efa_enabled: serve Lustre over EFA; fixed at creation. Needs ``efa_security_group``.
+        efa_security_group: the group of the EFA fabric, which the file system then carries too.
+        metadata: metadata performance. Default: automatic on persistent_2, none elsewhere.
+        version: Lustre version. Default 2.15.
+        security_group: default: a new :class:`LustreSecurityGroup`.
+        kms_key: for persistent types; scratch is encrypted with the service's own keys. Default: the account's
+            ``aws/fsx`` key.
+        removal_policy: default RETAIN_ON_UPDATE_OR_DELETE.
+
+    Raises:
+        FindingsError: rules FSX-02, FSX-03, FSX-05, FSX-07, FSX-11, FSX-13.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        vpc: ec2.IVpc,
+        vpc_subnet: ec2.ISubnet,
+        capacity_gib: int,
+        deployment_type: DeploymentType = DeploymentType.PERSISTENT_2,
+        storage_type: StorageType = StorageType.SSD,
+        throughput_mbps_per_tib: int | None = None,
+        efa_enabled: bool = False,
+        efa_security_group: ec2.ISecurityGroup | None = None,
+        metadata: Metadata | None = None,
+        version: str = "2.15",
+        security_group: ec2.ISecurityGroup | None = None,
+        kms_key: kms.IKey | None = None,
+        removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+    ) -> None:
+        super().__init__(scope, id)
+        if metadata is None and deployment_type is DeploymentType.PERSISTENT_2:
+            metadata = Metadata()
+        check_arguments(
+            self,
+            rules.LUSTRE_CONSTRUCT,
+            {
+                "deployment_type": deployment_type,
+                "storage_type": storage_type,
+                "capacity_gib": capacity_gib,
+                "throughput_mbps_per_tib": throughput_mbps_per_tib,
+                "efa_enabled": efa_enabled,
+                "efa_security_group_given": efa_security_group is not None,
+                "version": version,
+                "metadata_mode": metadata and metadata.mode,
+                "metadata_iops": metadata and metadata.iops,
+                "kms_key_given": kms_key is not None,
+            },
+        )
+        self.deployment_type = deployment_type
+        self.version = version
+        self.security_group = security_group or LustreSecurityGroup(self, "SecurityGroup", vpc=vpc)
+        self.security_groups: Sequence[ec2.ISecurityGroup] = [
+            self.security_group,
+            *([efa_security_group] if efa_enabled and efa_security_group else []),
+        ]
+        self.resource = fsx.CfnFileSystem(
+            self,
+            "Resource",
+            file_system_type="LUSTRE",
+            file_system_type_version=version,
+            storage_type=storage_type.upper(),
+            storage_capacity=capacity_gib,
+            subnet_ids=[vpc_subnet.subnet_id],
+            security_group_ids=[group.security_group_id for group in self.security_groups],
+            kms_key_id=kms_key.key_arn if kms_key else None,
+            lustre_configuration=fsx.CfnFileSystem.LustreConfigurationProperty(
+                deployment_type=deployment_type.upper(),
+                per_unit_storage_throughput=throughput_mbps_per_tib,
+                efa_enabled=efa_enabled or None,
+                metadata_configuration=fsx.CfnFileSystem.MetadataConfigurationProperty(
+                    mode=metadata.mode.upper(), iops=metadata.iops
+                )
+                if metadata
+                else None,
+            ),
+        )
+        self.resource.apply_removal_policy(removal_policy)
+        cdk.Tags.of(self.resource).add("Name", self.node.path)
+        # FSx looks at the rules when the file system is made: without 988 it says "do not permit Lustre LNET network
+        # traffic on port 988", without the EFA ones "Insufficient security group permissions". So it waits for all.
+        for group in self.security_groups:
+            self.node.add_dependency(group)
+        self._last_association: IConstruct | None = None
+
+    @property
+    def file_system_id(self) -> str:
+        """The id, ``fs-…``."""
+        return self.resource.ref
+
+    @property
+    def dns_name(self) -> str:
+        """The DNS name that clients mount."""
+        return self.resource.attr_dns_name
+
+    @property
+    def mount_name(self) -> str:
+        """The name that follows the DNS name in a mount; chosen by FSx."""
+        return self.resource.attr_lustre_mount_name
+
+    @staticmethod
+    def from_lustre_file_system_attributes(
+        *,
+        file_system_id: str,
+        dns_name: str,
+        mount_name: str,
+        security_groups: Sequence[ec2.ISecurityGroup] = (),
+    ) -> ILustreFileSystem:
+        """A file system that was made elsewhere. Nothing is created, nothing is checked."""
+        return _Imported(file_system_id, dns_name, mount_name, security_groups)
+
+    def metric(
+        self, metric_name: str, *, statistic: str = cloudwatch.Stats.SUM, period: cdk.Duration | None = None
+    ) -> cloudwatch.Metric:
+        """A metric of this file system, by its name in the namespace AWS/FSx."""
+        return cloudwatch.Metric(
+            namespace="AWS/FSx",
+            metric_name=metric_name,
+            dimensions_map={"FileSystemId": self.file_system_id},
+            statistic=statistic,
+            period=period,
+        )
+
+    def metric_free_data_storage_capacity(self) -> cloudwatch.Metric:
+        """Free bytes over all storage servers (FreeDataStorageCapacity, sum over one minute)."""
+        return self.metric("FreeDataStorageCapacity", period=cdk.Duration.minutes(1))
+
+    def queue_association(self, association: IConstruct) -> None:
+        """Let ``association`` wait for the one before it: FSx works on one request of a file system at a time."""
+        if self._last_association is not None:
+            association.node.add_dependency(self._last_association)
+        self._last_association = association
+
+
+class _Imported:
+    def __init__(
+        self, file_system_id: str, dns_name: str, mount_name: str, security_groups: Sequence[ec2.ISecurityGroup]
+    ) -> None:
+        self.file_system_id = file_system_id
+        self.dns_name = dns_name
+        self.mount_name = mount_name
+        self.security_groups = security_groups
+
+

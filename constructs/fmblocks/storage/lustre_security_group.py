@@ -1,0 +1,46 @@
+"""The security group of a Lustre file system."""
+
+from __future__ import annotations
+
+from aws_cdk import aws_ec2 as ec2
+from constructs import Construct
+
+# Source: FSx for Lustre User Guide, *File system access control with Amazon VPC*.
+_PORTS = {"Lnet": (988, 988), "LnetHigh": (1018, 1023)}
+
+
+class LustreSecurityGroup(ec2.SecurityGroup):
+    """Lets Lustre's traffic in: TCP 988 and 1018 to 1023, from itself and from its clients.
+
+    With 988 alone a mount works and clients hang later. The servers of a file system talk to each other, so the group
+    allows itself too. The rules are stand-alone resources below this construct, and a file system must wait for all of
+    them: FSx refuses to create one whose groups do not permit 988 yet.
+
+    Args:
+        vpc: where the group stands.
+        clients: groups of the nodes that mount the file system. More can be added with :meth:`add_client`.
+    """
+
+    def __init__(
+        self, scope: Construct, id: str, *, vpc: ec2.IVpc, clients: dict[str, ec2.ISecurityGroup] | None = None
+    ) -> None:
+        super().__init__(
+            scope, id, vpc=vpc, description="Lustre: LNET from itself and its clients", allow_all_outbound=True
+        )
+        self.add_client("Self", self)
+        for name, group in (clients or {}).items():
+            self.add_client(name, group)
+
+    def add_client(self, name: str, group: ec2.ISecurityGroup) -> None:
+        """Let ``group`` in; ``name`` becomes part of the rules' construct ids."""
+        for ports, (first, last) in _PORTS.items():
+            ec2.CfnSecurityGroupIngress(
+                self,
+                f"{name}{ports}",
+                group_id=self.security_group_id,
+                source_security_group_id=group.security_group_id,
+                ip_protocol="tcp",
+                from_port=first,
+                to_port=last,
+                description=f"Lustre LNET from {name}",
+            )

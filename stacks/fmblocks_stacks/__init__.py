@@ -1,0 +1,1 @@
+"""The deployable stacks, composed from the library."""

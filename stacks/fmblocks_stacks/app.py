@@ -1,0 +1,68 @@
+"""The app: project files in, stacks out."""
+
+from __future__ import annotations
+
+import glob
+import json
+import os
+import sys
+from pathlib import Path
+
+from fmblocks.findings import Finding, FindingsError, Severity
+from fmblocks.project import LoadedProject, Project
+
+
+def main() -> None:
+    """Synthesize the stacks of the project that ``-c project=FILE`` names, or of all in ``-c projects=GLOB``.
+
+    Without either the project is the one that cdk.json names. Wrong files end with their findings on standard error
+    and exit code 1; nothing is written then.
+    """
+    try:
+        # aws_cdk is imported below, so that a wrong project file is told before its half second.
+        context = _context()
+        loaded, staged = _load(context)
+    except FindingsError as error:
+        print(error, file=sys.stderr)
+        sys.exit(1)
+    from fmblocks_stacks.assembly import synthesize
+
+    synthesize(loaded, staged=staged, context=context if "CDK_CONTEXT_JSON" not in os.environ else None)
+
+
+def _load(context: dict[str, object]) -> tuple[list[LoadedProject], bool]:
+    pattern = context.get("projects")
+    if pattern is None:
+        return [Project.load(str(context.get("project", "project.yaml")))], False
+    files = sorted(glob.glob(str(pattern)))
+    if not files:
+        raise FindingsError([_fault("projects", f"{pattern} matches no file", "check the pattern")])
+    loaded: list[LoadedProject] = []
+    wrong = []
+    for file in files:
+        try:
+            loaded.append(Project.load(file))
+        except FindingsError as error:
+            wrong += error.findings
+    first: dict[str, Path] = {}
+    for one in loaded:
+        if (name := one.project.name) in first:
+            wrong.append(_fault("name", f"{name} is the name of {first[name]} and {one.path}", "rename one"))
+        first.setdefault(name, one.path)
+    if wrong:
+        raise FindingsError(wrong)
+    return loaded, True
+
+
+def _fault(path: str, message: str, hint: str) -> Finding:
+    return Finding("SHAPE", Severity.ERROR, path, message, hint)
+
+
+def _context() -> dict[str, object]:
+    """The CDK context: from the CLI, or from cdk.json when the app is run by hand."""
+    if overflow := os.environ.get("CONTEXT_OVERFLOW_LOCATION_ENV"):
+        return {**json.loads(os.environ.get("CDK_CONTEXT_JSON", "{}")), **json.loads(Path(overflow).read_text())}
+    if given := os.environ.get("CDK_CONTEXT_JSON"):
+        return dict(json.loads(given))
+    settings = Path("cdk.json")
+    return dict(json.loads(settings.read_text()).get("context", {})) if settings.is_file() else {}

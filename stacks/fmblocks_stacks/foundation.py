@@ -1,0 +1,152 @@
+"""FoundationStack: what lives as long as the data."""
+
+from __future__ import annotations
+
+import aws_cdk as cdk
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+from fmblocks.governance.project_key import ProjectKey
+from fmblocks.network.addresses import ZoneAddresses
+from fmblocks.network.cluster_vpc import ClusterVpc
+from fmblocks.network.efa_security_group import EfaSecurityGroup
+from fmblocks.observability.metrics_workspace import MetricsWorkspace
+from fmblocks.project import Project
+from fmblocks.storage.data_bucket import DataBucket, LogBucket
+from fmblocks.storage.data_repository_association import DataRepositoryAssociation
+from fmblocks.storage.lustre_file_system import LustreFileSystem
+from fmblocks.storage.lustre_security_group import LustreSecurityGroup
+from fmblocks.storage.settings import Lustre
+
+from fmblocks_stacks.contract import Publisher
+
+_KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
+
+
+class FoundationStack(cdk.Stack):
+    """Network, groups, key, buckets, Lustre with its S3 links, and the metrics workspace of a project.
+
+    Under termination protection. When it goes nevertheless, data stays, with the key and the network it stands on;
+    a failed first creation leaves none of them.
+    """
+
+    def __init__(
+        self, scope: Construct, id: str, *, project: Project, stack_name: str, env: cdk.Environment | None = None
+    ) -> None:
+        super().__init__(
+            scope,
+            id,
+            stack_name=stack_name,
+            env=env,
+            termination_protection=True,
+            description=f"{project.name}: network, storage and metrics that outlive its clusters (fmblocks)",
+        )
+        self._publisher = Publisher(self, "Contract", foundation=project.name)
+        self.key = ProjectKey(self, "Key")
+        self.network = self._network(project)
+        self.efa_security_group = EfaSecurityGroup(self, "EfaGroup", vpc=self.network.vpc)
+        self.logs = LogBucket(self, "Logs")
+        self.lifecycle_bucket = self._lifecycle_bucket(project)
+        self.metrics = MetricsWorkspace(
+            self, "Metrics", retention_days=project.observability.prometheus.retention_days
+        )
+        self._publish("key-arn", self.key.key_arn, "KMS key of the project's data")
+        self._publish("efa-security-group-id", self.efa_security_group.security_group_id, "group of the EFA fabric")
+        self._publish("metrics/workspace-arn", self.metrics.workspace_arn, "Managed Prometheus workspace")
+        self._publish("metrics/endpoint", self.metrics.prometheus_endpoint, "Managed Prometheus endpoint")
+        cdk.CfnOutput(self, "MetricsEndpoint", value=self.metrics.prometheus_endpoint)
+        if project.storage.lustre is not None:
+            self.lustre = self._lustre(project.storage.lustre)
+
+        # The group's policy does not reach its rules, and a kept group without them lets no client in.
+        cdk.RemovalPolicies.of(self.efa_security_group).apply(_KEPT)
+
+    def _network(self, project: Project) -> ClusterVpc:
+        settings = project.network
+        network = ClusterVpc(
+            self,
+            "Network",
+            cidr=settings.cidr,
+            availability_zones=settings.availability_zones,
+            primary_availability_zone=settings.primary_availability_zone,
+            nat_gateways=settings.nat_gateways,
+            subnets={
+                zone: ZoneAddresses(pair.private, pair.public) for zone, pair in settings.subnets.items()
+            },
+            kms_key=self.key,
+        )
+        self._publish("vpc-id", network.vpc.vpc_id, "VPC")
+        self._publish("vpc-cidr", settings.cidr, "IPv4 range of the VPC")
+        for zone in network.availability_zones:
+            self._publish(f"subnet/{zone}", network.private_subnet(zone).subnet_id, f"private subnet of {zone}")
+            self._publish(f"route-table/{zone}", network.private_route_table_id(zone), f"route table of {zone}")
+            self._publish(f"zone-name/{zone}", network.zone_name(zone), f"name of {zone} in this account")
+        return network
+
+    def _lifecycle_bucket(self, project: Project) -> DataBucket:
+        # HyperPod's managed policy reads buckets that begin "sagemaker-" only. A fixed name would collide between
+        # accounts; the end of the stack's id does not, and a stack that is created again gets another one.
+        stack_uuid = cdk.Fn.select(2, cdk.Fn.split("/", self.stack_id))
+        unique = cdk.Fn.select(4, cdk.Fn.split("-", stack_uuid))
+        return self._bucket("LifecycleBucket", "lifecycle", bucket_name=f"sagemaker-{project.name}-{unique}")
+
+    def _bucket(self, id: str, name: str, *, bucket_name: str | None = None) -> DataBucket:
+        bucket = DataBucket(
+            self, id, encryption_key=self.key, server_access_logs_bucket=self.logs, bucket_name=bucket_name
+        )
+        self._publish(f"bucket/{name}/name", bucket.bucket_name, f"{name} bucket")
+        self._publish(f"bucket/{name}/key-arn", self.key.key_arn, f"KMS key of the {name} bucket")
+        return bucket
+
+    def _lustre(self, settings: Lustre) -> LustreFileSystem:
+        group = LustreSecurityGroup(
+            self, "LustreGroup", vpc=self.network.vpc, clients={"Nodes": self.efa_security_group}
+        )
+        cdk.RemovalPolicies.of(group).apply(_KEPT)
+        file_system = LustreFileSystem(
+            self,
+            "Lustre",
+            vpc=self.network.vpc,
+            vpc_subnet=self.network.primary_subnet,
+            deployment_type=settings.deployment_type,
+            storage_type=settings.storage_type,
+            capacity_gib=settings.capacity_gib,
+            throughput_mbps_per_tib=settings.throughput_mbps_per_tib,
+            efa_enabled=settings.efa_enabled,
+            efa_security_group=self.efa_security_group,
+            metadata=settings.metadata,
+            version=settings.version,
+            security_group=group,
+            kms_key=self.key if settings.deployment_type.persistent else None,
+        )
+        links = Construct(self, "Links")
+        for link in sorted(settings.data_repository_associations, key=lambda link: link.path):
+            name = link.path.strip("/").replace("/", "-") or "root"
+            bucket: s3.IBucket
+            if link.bucket is None:
+                bucket = self._bucket(f"Bucket-{name}", name)
+            else:
+                bucket = s3.Bucket.from_bucket_name(links, f"Bucket-{name}", link.bucket)
+            DataRepositoryAssociation(
+                links,
+                name,
+                file_system=file_system,
+                file_system_path=link.path,
+                bucket=bucket,
+                bucket_prefix=link.prefix,
+                auto_import=link.auto_import,
+                auto_export=link.auto_export,
+                batch_import_metadata_on_create=link.batch_import_metadata_on_create,
+            )
+        for name, value, description in (
+            ("file-system-id", file_system.file_system_id, "Lustre file system"),
+            ("dns-name", file_system.dns_name, "DNS name of the Lustre file system"),
+            ("mount-name", file_system.mount_name, "mount name of the Lustre file system"),
+            ("security-group-id", group.security_group_id, "group of the Lustre file system"),
+        ):
+            self._publish(f"lustre/{name}", value, description)
+        cdk.CfnOutput(self, "LustreDnsName", value=file_system.dns_name)
+        cdk.CfnOutput(self, "LustreMountName", value=file_system.mount_name)
+        return file_system
+
+    def _publish(self, name: str, value: str, description: str) -> None:
+        self._publisher.publish(name, value, description)

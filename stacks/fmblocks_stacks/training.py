@@ -1,0 +1,122 @@
+"""TrainingStack: the cluster, destroyed and rebuilt without touching data."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+from constructs import Construct
+from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster, SlurmInstanceGroup
+from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
+from fmblocks.cluster.settings import LifecycleScripts, NodeProvisioning, Training
+from fmblocks.observability.metrics_workspace import MetricsWorkspace
+from fmblocks.project import Project
+from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
+
+from fmblocks_stacks.contract import Subscriber
+
+
+class TrainingStack(cdk.Stack):
+    """A HyperPod cluster with Slurm on a foundation's network and storage.
+
+    Args:
+        project: a project with ``training``.
+        folder: what relative paths in the project start from.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        project: Project,
+        training: Training,
+        folder: Path,
+        stack_name: str,
+        env: cdk.Environment | None = None,
+    ) -> None:
+        super().__init__(
+            scope, id, stack_name=stack_name, env=env, description=f"{project.name}: training cluster (fmblocks)"
+        )
+        self._foundation = Subscriber(self, foundation=project.name)
+        subnet = ec2.Subnet.from_subnet_id(
+            self, "Subnet", self._foundation.value(f"subnet/{project.network.primary}")
+        )
+        cdk.Annotations.of(subnet).acknowledge_warning(
+            "@aws-cdk/aws-ec2:noSubnetRouteTableId", "nothing here looks at the route table"
+        )
+        efa_group = ec2.SecurityGroup.from_security_group_id(
+            self, "EfaGroup", self._foundation.value("efa-security-group-id"), mutable=False
+        )
+        lustre = project.storage.lustre
+        metrics = MetricsWorkspace.from_workspace_attributes(
+            workspace_arn=self._foundation.value("metrics/workspace-arn"),
+            prometheus_endpoint=self._foundation.value("metrics/endpoint"),
+        )
+
+        self.cluster = HyperPodSlurmCluster(
+            self,
+            "Cluster",
+            subnets=[subnet],
+            security_groups=[efa_group],
+            instance_groups=[
+                SlurmInstanceGroup(
+                    name=group.name,
+                    role=group.role,
+                    instance_type=group.instance_type,
+                    count=group.count,
+                    ebs_volume_gib=group.ebs_volume_gib,
+                    capacity=group.capacity.mode,
+                    training_plan_arn=group.capacity.training_plan_arn,
+                )
+                for group in training.node_groups
+            ],
+            file_system=self._file_system() if lustre else None,
+            mount_path=lustre.mount_path if lustre else "/fsx",
+            lifecycle_bundle=self._bundle(training.lifecycle_scripts, folder) if training.lifecycle_scripts else None,
+            node_recovery=training.node_recovery,
+            node_provisioning=training.node_provisioning,
+            volume_kms_key=self._key() if training.node_provisioning is NodeProvisioning.CONTINUOUS else None,
+        )
+        # Exporters on the nodes write with the nodes' role.
+        metrics.grant_remote_write(self.cluster.execution_role)
+
+        cdk.CfnOutput(self, "ClusterArn", value=self.cluster.cluster_arn)
+        for output, name in (
+            ("LustreFileSystemId", "file-system-id"),
+            ("LustreDnsName", "dns-name"),
+            ("LustreMountName", "mount-name"),
+        ):
+            if lustre:
+                cdk.CfnOutput(self, output, value=self._foundation.value(f"lustre/{name}"))
+        cdk.CfnOutput(self, "MetricsEndpoint", value=metrics.prometheus_endpoint)
+
+    def _key(self) -> kms.IKey:
+        return kms.Key.from_key_arn(self, "Key", self._foundation.value("key-arn"))
+
+    def _file_system(self) -> ILustreFileSystem:
+        return LustreFileSystem.from_lustre_file_system_attributes(
+            file_system_id=self._foundation.value("lustre/file-system-id"),
+            dns_name=self._foundation.value("lustre/dns-name"),
+            mount_name=self._foundation.value("lustre/mount-name"),
+        )
+
+    def _bundle(self, scripts: LifecycleScripts, folder: Path) -> LifecycleBundle:
+        bucket = s3.Bucket.from_bucket_attributes(
+            self,
+            "LifecycleBucket",
+            bucket_name=self._foundation.value("bucket/lifecycle/name"),
+            encryption_key=kms.Key.from_key_arn(
+                self, "LifecycleKey", self._foundation.value("bucket/lifecycle/key-arn")
+            ),
+        )
+        return LifecycleBundle(
+            self,
+            "LifecycleScripts",
+            bucket=bucket,
+            path=folder / scripts.path,
+            on_init_complete=scripts.on_init_complete,
+        )
