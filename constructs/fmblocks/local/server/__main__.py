@@ -1,0 +1,13 @@
+"""Starts the server: ``python -m fmblocks.local.server``; address and folders come from the environment."""
+
+from __future__ import annotations
+
+import sys
+
+from fmblocks.local.server import ec2_types, engine, schema_types, services
+
+schema_types.install()
+ec2_types.install()
+services.install()
+sys.argv = sys.argv[:1]  # ministack reads the command line too
+engine.serve()

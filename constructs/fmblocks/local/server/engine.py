@@ -1,0 +1,154 @@
+"""Every private name of ministack that we hang on, in one place.
+
+They are not an interface: the version is pinned exactly, and tests/local/test_contract.py breaks when one changes.
+"""
+
+from __future__ import annotations
+
+import re
+import secrets
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+from xml.etree import ElementTree
+
+from ministack import app
+from ministack.core import router
+from ministack.core.responses import get_account_id, get_region
+from ministack.services import ec2, s3
+from ministack.services.cloudformation import provisioners
+
+Properties: TypeAlias = dict[str, Any]
+Attributes: TypeAlias = dict[str, Any]
+Created: TypeAlias = tuple[str, Attributes]
+Response: TypeAlias = tuple[int, dict[str, str], bytes]
+Serve: TypeAlias = Callable[[str, str, dict[str, str], bytes, dict[str, Any]], Awaitable[Response]]
+
+
+@dataclass(frozen=True)
+class Handler:
+    """What CloudFormation does with one resource type.
+
+    ``create`` takes the properties and gives the physical id (what Ref returns) and what GetAtt can ask for; ``delete``
+    takes the id and the properties; ``update`` takes id, old and new properties, and is only called when no create-only
+    property has changed. Each may raise ValueError with the reason that the stack event shows.
+    """
+
+    create: Callable[[Properties], Created]
+    delete: Callable[[str, Properties], None]
+    update: Callable[[str, Properties, Properties], Created] | None = None
+    create_only: tuple[str, ...] = ()
+
+
+def register(resource_type: str, handler: Handler) -> None:
+    """Add a resource type."""
+    entry: dict[str, Any] = {
+        "create": lambda _logical_id, properties, _stack: handler.create(properties),
+        "delete": handler.delete,
+    }
+    if (update := handler.update) is not None:
+        entry["update"] = lambda id, old, new, _stack: update(id, old, new)
+    provisioners._RESOURCE_HANDLERS[resource_type] = entry
+    provisioners._REPLACING_PROPERTIES[resource_type] = handler.create_only
+
+
+def before_delete(resource_type: str, check: Callable[[str], None]) -> None:
+    """Let ``check`` refuse the deletion of a built-in type by raising ValueError."""
+    entry = provisioners._RESOURCE_HANDLERS[resource_type]
+    delete = entry["delete"]
+
+    def checked(id: str, *rest: Any) -> None:
+        check(id)
+        delete(id, *rest)
+
+    entry["delete"] = checked
+
+
+def after_create(resource_type: str, action: Callable[[str, Attributes], None]) -> None:
+    """Run ``action`` with the id and attributes of every created resource of a built-in type."""
+    entry = provisioners._RESOURCE_HANDLERS[resource_type]
+    create = entry["create"]
+
+    def acted(*arguments: Any) -> Created:
+        id, attributes = create(*arguments)
+        action(id, attributes)
+        return id, attributes
+
+    entry["create"] = acted
+
+
+def supported_types() -> set[str]:
+    """Every resource type that a template may hold."""
+    return set(provisioners._RESOURCE_HANDLERS)
+
+
+def call_ec2(action: str, **parameters: str | None) -> ElementTree.Element:
+    """Call an EC2 operation inside the server. Handlers run on its event loop: a call over HTTP would wait for itself.
+
+    Raises:
+        ValueError: with EC2's message.
+    """
+    ec2._ensure_defaults_initialized()
+    query = {name.replace("__", "."): [value] for name, value in parameters.items() if value is not None}
+    status, _headers, body = ec2._ACTION_MAP[action](query)
+    root = ElementTree.fromstring(re.sub(rb'xmlns="[^"]*"', b"", body))
+    if status >= 400:
+        raise ValueError(root.findtext(".//Message") or f"{action} failed with {status}")
+    return root
+
+
+def override_ec2(action: str, check: Callable[[Mapping[str, Any]], str | None]) -> None:
+    """Let ``check`` refuse an EC2 operation by giving back the message of a DependencyViolation."""
+    operation = ec2._ACTION_MAP[action]
+
+    def checked(parameters: Mapping[str, Any]) -> Response:
+        if message := check(parameters):
+            refused: Response = ec2._error("DependencyViolation", message, 400)
+            return refused
+        answered: Response = operation(parameters)
+        return answered
+
+    ec2._ACTION_MAP[action] = checked
+
+
+def allow_members_in_default_group(attributes: Attributes) -> None:
+    """EC2 makes a default group that lets its members in; ministack leaves that rule out."""
+    group = attributes["DefaultSecurityGroup"]
+    ec2._security_groups[group]["IpPermissions"].append(
+        {
+            "IpProtocol": "-1",
+            "IpRanges": [],
+            "Ipv6Ranges": [],
+            "PrefixListIds": [],
+            "UserIdGroupPairs": [{"GroupId": group, "UserId": get_account_id()}],
+        }
+    )
+
+
+def bucket_is_empty(name: str) -> bool:
+    """Whether a bucket holds no object."""
+    return not s3._buckets.get(name, {}).get("objects")
+
+
+def mount(scope: str, handler: Serve, *, target: str | None = None) -> None:
+    """Serve a service under its SigV4 scope; ``target`` is how its X-Amz-Target headers begin."""
+    router.SERVICE_PATTERNS[scope] = {
+        "host_patterns": [rf"^{scope}\."],
+        **({"target_prefixes": [target]} if target else {}),
+    }
+    app.SERVICE_HANDLERS[scope] = handler
+
+
+def serve() -> None:
+    """Run the server until it is told to stop."""
+    app.main()
+
+
+def environment() -> tuple[str, str]:
+    """Account and Region of the request that is being served."""
+    return get_account_id(), get_region()
+
+
+def unique(length: int = 17) -> str:
+    """Hexadecimal digits for a new id."""
+    return secrets.token_hex(length)[:length]

@@ -1,0 +1,179 @@
+"""Resource types that live only here, driven by CloudFormation's own registry schemas.
+
+cfn-lint ships the schemas. They say which properties exist and are legal, and which are create-only; each type below
+adds what Ref and GetAtt give back.
+"""
+
+from __future__ import annotations
+
+import functools
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import jsonschema
+import regex
+from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
+
+from fmblocks.local.server.engine import Attributes, Created, Handler, Properties, environment, register, unique
+
+
+@dataclass
+class Record:
+    """A live resource."""
+
+    properties: Properties
+    attributes: Attributes
+
+
+@dataclass(frozen=True)
+class SchemaType:
+    """One type: ``identify`` makes the physical id, ``describe`` the attributes, from id and properties.
+
+    ``fixed`` adds properties that cannot change in place although the schema does not say so.
+    """
+
+    name: str
+    identify: Callable[[], str]
+    describe: Callable[[str, Properties], Attributes]
+    fixed: tuple[str, ...] = ()
+    refuse: Callable[[Properties, Properties], None] = field(default=lambda _old, _new: None)
+
+
+# (account, Region, type) → id → record
+_STORE: dict[tuple[str, str, str], dict[str, Record]] = {}
+
+
+def live(resource_type: str) -> dict[str, Record]:
+    """The live resources of a type in the caller's account and Region, by physical id."""
+    return _STORE.setdefault((*environment(), resource_type), {})
+
+
+def _arn(service: str, resource: str) -> str:
+    account, region = environment()
+    return f"arn:aws:{service}:{region}:{account}:{resource}"
+
+
+def _file_system(id: str, _properties: Properties) -> Attributes:
+    _account, region = environment()
+    return {
+        "Id": id,
+        "DNSName": f"{id}.fsx.{region}.amazonaws.com",
+        "LustreMountName": unique(8),
+        "ResourceARN": _arn("fsx", f"file-system/{id}"),
+    }
+
+
+def _file_system_change(old: Properties, new: Properties) -> None:
+    """FSx refuses what it cannot do in place; CloudFormation shows its words."""
+    before, after = old.get("LustreConfiguration", {}), new.get("LustreConfiguration", {})
+    for key in ("DeploymentType", "EfaEnabled"):
+        if before.get(key) != after.get(key):
+            raise ValueError(f"{key} cannot be changed on an existing file system")
+    if old.get("StorageType") != new.get("StorageType"):
+        raise ValueError("StorageType cannot be changed on an existing file system")
+    if int(new.get("StorageCapacity", 0)) < int(old.get("StorageCapacity", 0)):
+        raise ValueError("Storage capacity can only be increased")
+
+
+def _association(id: str, properties: Properties) -> Attributes:
+    return {"AssociationId": id, "ResourceARN": _arn("fsx", f"association/{properties['FileSystemId']}/{id}")}
+
+
+def _cluster(id: str, _properties: Properties) -> Attributes:
+    created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    return {"ClusterArn": id, "ClusterStatus": "InService", "CreationTime": created, "FailureMessage": ""}
+
+
+def _workspace(id: str, _properties: Properties) -> Attributes:
+    _account, region = environment()
+    name = id.rsplit("/", 1)[1]
+    endpoint = f"https://aps-workspaces.{region}.amazonaws.com/workspaces/{name}/"
+    return {"Arn": id, "WorkspaceId": name, "PrometheusEndpoint": endpoint}
+
+
+TYPES = (
+    SchemaType("AWS::FSx::FileSystem", lambda: f"fs-{unique()}", _file_system, refuse=_file_system_change),
+    SchemaType("AWS::FSx::DataRepositoryAssociation", lambda: f"dra-{unique()}", _association),
+    SchemaType("AWS::SageMaker::Cluster", lambda: _arn("sagemaker", f"cluster/{unique(12)}"), _cluster),
+    SchemaType("AWS::APS::Workspace", lambda: _arn("aps", f"workspace/ws-{unique(12)}"), _workspace),
+)
+
+
+def install() -> None:
+    """Register every type."""
+    for type in TYPES:
+        register(type.name, _handler(type))
+
+
+def _handler(type: SchemaType) -> Handler:
+    def create(properties: Properties) -> Created:
+        checked = validate(type.name, properties)
+        id = type.identify()
+        attributes = type.describe(id, checked)
+        live(type.name)[id] = Record(checked, attributes)
+        return id, attributes
+
+    def update(id: str, old: Properties, new: Properties) -> Created:
+        checked = validate(type.name, new)
+        type.refuse(validate(type.name, old), checked)
+        record = live(type.name)[id]
+        record.properties = checked
+        return id, record.attributes
+
+    def delete(id: str, _properties: Properties) -> None:
+        live(type.name).pop(id, None)
+
+    # Nested create-only paths (Orchestrator/Eks) do not occur in what the examples change.
+    paths = [path.removeprefix("/properties/") for path in _schema(type.name).get("createOnlyProperties", [])]
+    return Handler(create, delete, update, tuple(path for path in paths if "/" not in path) + type.fixed)
+
+
+@functools.cache
+def _schema(resource_type: str) -> dict[str, Properties]:
+    schema: dict[str, Properties] = PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", resource_type).schema
+    return schema
+
+
+def validate(resource_type: str, properties: Properties) -> Properties:
+    """The properties with their registry types, or ValueError with CloudFormation's words."""
+    schema = _schema(resource_type)
+    typed = _typed(properties, schema, schema)
+    read_only = {path.removeprefix("/properties/") for path in schema.get("readOnlyProperties", [])}
+    if unsupported := sorted(read_only & set(typed)):
+        raise ValueError(f"Encountered unsupported property {unsupported[0]}")
+    kept = ("properties", "definitions", "required", "additionalProperties", "type", "anyOf", "allOf", "oneOf")
+    validator = _Validator({key: schema[key] for key in kept if key in schema})
+    errors = sorted(validator.iter_errors(typed), key=lambda error: [str(part) for part in error.path])
+    if errors:
+        where = "/".join(str(part) for part in errors[0].path)
+        raise ValueError(f"Properties validation failed for resource with message: #/{where}: {errors[0].message}")
+    return typed
+
+
+def _pattern(_validator: object, pattern: str, value: object, _schema: object) -> Iterator[jsonschema.ValidationError]:
+    """Registry patterns are written for Java: \\p{L} and the like, which Python's own re does not know."""
+    if isinstance(value, str) and not regex.search(pattern, value):
+        yield jsonschema.ValidationError(f"string [{value}] does not match pattern {pattern}")
+
+
+_Validator = jsonschema.validators.extend(jsonschema.Draft7Validator, {"pattern": _pattern})
+
+
+def _typed(value: object, schema: Properties, root: Properties) -> Properties:
+    """CloudFormation takes "1200" for an integer and "true" for a boolean; the schema does not."""
+    while "$ref" in schema:
+        schema = functools.reduce(lambda node, key: node[key], schema["$ref"].lstrip("#/").split("/"), root)
+    types = schema.get("type", [])
+    typed: object = value
+    if isinstance(value, dict):
+        properties = schema.get("properties", {})
+        typed = {key: _typed(item, properties.get(key, {}), root) for key, item in value.items()}
+    elif isinstance(value, list):
+        items = schema.get("items", {})
+        typed = [_typed(item, items if isinstance(items, dict) else {}, root) for item in value]
+    elif isinstance(value, str) and "integer" in types and value.lstrip("-").isdecimal():
+        typed = int(value)
+    elif isinstance(value, str) and "boolean" in types and value.lower() in ("true", "false"):
+        typed = value.lower() == "true"
+    return typed  # type: ignore[return-value]
