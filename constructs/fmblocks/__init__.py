@@ -68,7 +68,35 @@ _HOMES = {
     "ZoneAddresses": "network.addresses",
 }
 
-__all__ = sorted(_HOMES)
+__all__ = [
+    "CapacityMode",
+    "ClusterVpc",
+    "DataBucket",
+    "DataRepositoryAssociation",
+    "DeploymentType",
+    "EfaSecurityGroup",
+    "Event",
+    "Finding",
+    "FindingsError",
+    "HyperPodSlurmCluster",
+    "IHyperPodCluster",
+    "ILustreFileSystem",
+    "IMetricsWorkspace",
+    "LifecycleBundle",
+    "LogBucket",
+    "LustreFileSystem",
+    "LustreSecurityGroup",
+    "Metadata",
+    "MetadataMode",
+    "MetricsWorkspace",
+    "NodeProvisioning",
+    "NodeRecovery",
+    "Project",
+    "ProjectKey",
+    "Role",
+    "SlurmInstanceGroup",
+    "ZoneAddresses",
+]
 
 
 def __getattr__(name: str) -> object:

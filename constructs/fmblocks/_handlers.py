@@ -6,11 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import aws_cdk as cdk
-import fmblocks_lambda
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from aws_cdk import custom_resources as cr
 from constructs import Construct
+
+import fmblocks_lambda
 
 # The asset is the folder around the package, so that tests, type checker and Lambda use one import name. Everything
 # else in that folder stays out (in a wheel it is site-packages), and byte code too: it would change the asset's hash.
@@ -57,6 +58,4 @@ def custom_resource(
 
 
 def _log_group(scope: Construct, id: str) -> logs.LogGroup:
-    return logs.LogGroup(
-        scope, id, retention=logs.RetentionDays.ONE_MONTH, removal_policy=cdk.RemovalPolicy.DESTROY
-    )
+    return logs.LogGroup(scope, id, retention=logs.RetentionDays.ONE_MONTH, removal_policy=cdk.RemovalPolicy.DESTROY)

@@ -16,7 +16,7 @@ import yaml
 
 from fmblocks.findings import Finding, FindingsError, Severity
 
-Value: TypeAlias = "str | bool | None | list[Value] | dict[str, Value]"
+Value: TypeAlias = "str | bool | list[Value] | dict[str, Value] | None"
 Location: TypeAlias = tuple[str | int, ...]
 
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # the C loader reads 15 kB in 10 ms instead of 50

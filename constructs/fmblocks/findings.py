@@ -112,7 +112,7 @@ def check(
             continue
         try:
             violations = list(found.function(**arguments))
-        except Exception as error:  # a broken rule is a finding with its name, not a traceback for the user
+        except Exception as error:  # noqa: BLE001  a broken rule is a finding with its name, not a traceback for the user
             text = f"the rule itself failed: {type(error).__name__}: {error}"
             findings.append(Finding(id, Severity.ERROR, path, text, "report this as a bug of fmblocks"))
             continue

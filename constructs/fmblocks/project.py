@@ -243,5 +243,3 @@ def _inner(annotation: Any) -> Any:
 
 def _is_model(thing: object) -> bool:
     return isinstance(thing, type) and issubclass(thing, BaseModel)
-
-

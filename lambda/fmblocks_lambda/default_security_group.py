@@ -30,7 +30,8 @@ def on_event(event: dict[str, Any], _context: object, *, ec2: EC2Client | None =
 
 
 def _empty(group: str, ec2: EC2Client) -> None:
-    ingress, egress = [], []
+    ingress: list[str] = []
+    egress: list[str] = []
     pages = ec2.get_paginator("describe_security_group_rules").paginate(
         Filters=[{"Name": "group-id", "Values": [group]}]
     )

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 import aws_cdk as cdk
 from constructs import Construct
-from fmblocks.project import LoadedProject
 
+from fmblocks.project import LoadedProject
 from fmblocks_stacks.foundation import FoundationStack
 from fmblocks_stacks.training import TrainingStack
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
+
 from fmblocks.governance.project_key import ProjectKey
 from fmblocks.network.addresses import ZoneAddresses
 from fmblocks.network.cluster_vpc import ClusterVpc
@@ -16,7 +17,6 @@ from fmblocks.storage.data_repository_association import DataRepositoryAssociati
 from fmblocks.storage.lustre_file_system import LustreFileSystem
 from fmblocks.storage.lustre_security_group import LustreSecurityGroup
 from fmblocks.storage.settings import Lustre
-
 from fmblocks_stacks.contract import Publisher
 
 _KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
@@ -46,9 +46,7 @@ class FoundationStack(cdk.Stack):
         self.efa_security_group = EfaSecurityGroup(self, "EfaGroup", vpc=self.network.vpc)
         self.logs = LogBucket(self, "Logs")
         self.lifecycle_bucket = self._lifecycle_bucket(project)
-        self.metrics = MetricsWorkspace(
-            self, "Metrics", retention_days=project.observability.prometheus.retention_days
-        )
+        self.metrics = MetricsWorkspace(self, "Metrics", retention_days=project.observability.prometheus.retention_days)
         self._publish("key-arn", self.key.key_arn, "KMS key of the project's data")
         self._publish("efa-security-group-id", self.efa_security_group.security_group_id, "group of the EFA fabric")
         self._publish("metrics/workspace-arn", self.metrics.workspace_arn, "Managed Prometheus workspace")
@@ -69,9 +67,7 @@ class FoundationStack(cdk.Stack):
             availability_zones=settings.availability_zones,
             primary_availability_zone=settings.primary_availability_zone,
             nat_gateways=settings.nat_gateways,
-            subnets={
-                zone: ZoneAddresses(pair.private, pair.public) for zone, pair in settings.subnets.items()
-            },
+            subnets={zone: ZoneAddresses(pair.private, pair.public) for zone, pair in settings.subnets.items()},
             kms_key=self.key,
         )
         self._publish("vpc-id", network.vpc.vpc_id, "VPC")

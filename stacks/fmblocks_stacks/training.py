@@ -9,13 +9,13 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
+
 from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster, SlurmInstanceGroup
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
 from fmblocks.cluster.settings import LifecycleScripts, NodeProvisioning, Training
 from fmblocks.observability.metrics_workspace import MetricsWorkspace
 from fmblocks.project import Project
 from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
-
 from fmblocks_stacks.contract import Subscriber
 
 
@@ -42,9 +42,7 @@ class TrainingStack(cdk.Stack):
             scope, id, stack_name=stack_name, env=env, description=f"{project.name}: training cluster (fmblocks)"
         )
         self._foundation = Subscriber(self, foundation=project.name)
-        subnet = ec2.Subnet.from_subnet_id(
-            self, "Subnet", self._foundation.value(f"subnet/{project.network.primary}")
-        )
+        subnet = ec2.Subnet.from_subnet_id(self, "Subnet", self._foundation.value(f"subnet/{project.network.primary}"))
         cdk.Annotations.of(subnet).acknowledge_warning(
             "@aws-cdk/aws-ec2:noSubnetRouteTableId", "nothing here looks at the route table"
         )

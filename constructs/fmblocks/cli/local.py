@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,7 +68,7 @@ def _place(command: Sequence[str]) -> tuple[str, str]:
 
 def _context_value(command: Sequence[str], key: str) -> str | None:
     """What ``-c key=value`` says in a cdk command."""
-    for flag, value in zip(command, command[1:], strict=False):
+    for flag, value in itertools.pairwise(command):
         if flag in ("-c", "--context") and value.startswith(f"{key}="):
             return value.partition("=")[2]
     prefix = f"--context={key}="

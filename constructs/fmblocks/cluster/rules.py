@@ -95,7 +95,9 @@ def continuous_slurm(*, node_provisioning: NodeProvisioning) -> Iterator[Violati
 def ebs(*, ebs_volume_gib: int) -> Iterator[Violation]:
     """The second volume is 1 to 16384 GB."""
     if not 1 <= ebs_volume_gib <= 16384:
-        yield Violation("ebs_volume_gib", f"{ebs_volume_gib} is not between 1 and 16384", "200 or more suits containers")
+        yield Violation(
+            "ebs_volume_gib", f"{ebs_volume_gib} is not between 1 and 16384", "200 or more suits containers"
+        )
 
 
 @rule("X-02", Severity.ERROR, source="CFN:AWS::SageMaker::Cluster has no such property")
@@ -147,7 +149,9 @@ def scripts(*, path: str, on_init_complete: str) -> Iterator[Violation]:
     elif not (folder / on_init_complete).is_file():
         yield Violation("on_init_complete", f"{folder / on_init_complete} is not a file", "name a script of the folder")
     if not 1 <= len(on_init_complete) <= 128:
-        yield Violation("on_init_complete", f"{len(on_init_complete)} characters: 1 to 128 are taken", "rename the file")
+        yield Violation(
+            "on_init_complete", f"{len(on_init_complete)} characters: 1 to 128 are taken", "rename the file"
+        )
 
 
 @rule("HP-01", Severity.ERROR, source=f"{_API}, InstanceGroupName")

@@ -106,9 +106,7 @@ class ProjectKey(kms.Key):
         granted: dict[str, object] = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
         self._allow("AutoScalingGrants", iam.AnyPrincipal(), ["kms:CreateGrant"], {**whose, **granted})
 
-    def _allow(
-        self, sid: str, principal: iam.IPrincipal, actions: list[str], conditions: dict[str, object]
-    ) -> None:
+    def _allow(self, sid: str, principal: iam.IPrincipal, actions: list[str], conditions: dict[str, object]) -> None:
         # In a key policy "*" means this key.
         self.add_to_resource_policy(
             iam.PolicyStatement(

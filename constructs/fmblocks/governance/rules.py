@@ -27,7 +27,9 @@ def tags(*, tags: Mapping[str, str]) -> Iterator[Violation]:
             text = f"key of {len(key)} and value of {len(value)} characters: 128 and 256 are the most"
             yield Violation(where, text, "shorten it")
         if not re.fullmatch(_ALLOWED, key) or not re.fullmatch(_ALLOWED, value):
-            yield Violation(where, f"{value!r} has characters that tags do not take", "use letters, digits and .:/=+-@_")
+            yield Violation(
+                where, f"{value!r} has characters that tags do not take", "use letters, digits and .:/=+-@_"
+            )
 
 
 RULES = ("FMB-10",)

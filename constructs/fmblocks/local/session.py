@@ -142,6 +142,8 @@ def command_environment(session: Session, *, account: str, region: str) -> dict[
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "CDK_"))}
     return {
         **kept,
+        # The app of a checkout needs this Python, and the CLI the Node that stands beside it.
+        "PATH": _path(),
         "AWS_ENDPOINT_URL": session.endpoint,
         "AWS_ACCESS_KEY_ID": account,  # the server takes a key id of 12 digits as the account
         "AWS_SECRET_ACCESS_KEY": "local",
@@ -177,7 +179,7 @@ def _call(command: Sequence[str], environment: Mapping[str, str]) -> int:
 def _server_environment(home: Path, port: int) -> dict[str, str]:
     return {
         # Lambda functions for Node run with the Node of this environment.
-        "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]),
+        "PATH": _path(),
         "HOME": str(home / "home"),
         "LANG": "C.UTF-8",
         "PYTHONPATH": str(home / "path"),
@@ -190,6 +192,10 @@ def _server_environment(home: Path, port: int) -> dict[str, str]:
         "SFTP_ENABLED": "0",
         "NO_PROXY": _HOST,
     }
+
+
+def _path() -> str:
+    return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
 
 
 def _free_port() -> int:

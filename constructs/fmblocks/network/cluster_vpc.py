@@ -271,9 +271,7 @@ class _ZoneSubnets(Construct):
             nat_gateway_id=other._nat.ref,
         )
 
-    def _subnet(
-        self, kind: str, zone: str, cidr: str, role: cdk.CfnTag
-    ) -> tuple[ec2.CfnSubnet, ec2.CfnRouteTable]:
+    def _subnet(self, kind: str, zone: str, cidr: str, role: cdk.CfnTag) -> tuple[ec2.CfnSubnet, ec2.CfnRouteTable]:
         parsed = parse_zone(zone)
         by_id = parsed is not None and "az" in zone.split("-")[-1]
         name = cdk.Fn.select(parsed.slot or 0, cdk.Fn.get_azs()) if parsed and parsed.kind == "number" else zone

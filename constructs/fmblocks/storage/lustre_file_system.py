@@ -190,5 +190,3 @@ class _Imported:
         self.dns_name = dns_name
         self.mount_name = mount_name
         self.security_groups = security_groups
-
-

@@ -49,7 +49,9 @@ _VERSIONS = ("2.10", "2.12", "2.15")
 
 
 @rule("FSX-05", Severity.ERROR, source=f"{_API}, FileSystemTypeVersion")
-def version(*, deployment_type: DeploymentType, version: str, metadata_mode: MetadataMode | None) -> Iterator[Violation]:
+def version(
+    *, deployment_type: DeploymentType, version: str, metadata_mode: MetadataMode | None
+) -> Iterator[Violation]:
     """2.10 is for scratch and persistent_1; a metadata configuration, hence EFA, needs 2.15."""
     if version not in _VERSIONS:
         yield Violation("version", f"{version} is not a Lustre version of FSx", f"take one of {', '.join(_VERSIONS)}")
@@ -114,7 +116,7 @@ def efa(
 def efa_group(*, efa_enabled: bool, efa_security_group_given: bool) -> Iterator[Violation]:
     """An EFA file system carries the group of the fabric."""
     if efa_enabled and not efa_security_group_given:
-        text = "is required with efa_enabled: FSx says \"Insufficient security group permissions\" without it"
+        text = 'is required with efa_enabled: FSx says "Insufficient security group permissions" without it'
         yield Violation("efa_security_group", text, "pass the EfaSecurityGroup of the nodes")
 
 
@@ -200,7 +202,7 @@ def bucket_names(*, data_repository_associations: Sequence[LinkedPaths]) -> Iter
 
 def bucket_name_fault(name: str) -> str | None:
     """Why ``name`` is no bucket name, or None."""
-    if name.startswith("s3://") or name.startswith("arn:"):
+    if name.startswith(("s3://", "arn:")):
         return "is an address, not a bucket name"
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", name):
         return "is no bucket name: 3 to 63 small letters, digits, hyphens and dots, beginning and ending with a letter or digit"
