@@ -28,7 +28,7 @@ def handler_function(
     timeout: cdk.Duration | None = None,
     memory_size_mib: int = 128,
 ) -> lambda_.Function:
-    """The function whose handler is ``fmblocks_lambda.<module>.on_event``, with a log group that goes with the stack."""
+    """The function whose handler is ``fmblocks_lambda.<module>.on_event``; its log group goes with the stack."""
     return lambda_.Function(
         scope,
         id,

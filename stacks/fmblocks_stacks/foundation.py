@@ -116,15 +116,15 @@ class FoundationStack(cdk.Stack):
         )
         links = Construct(self, "Links")
         for link in sorted(settings.data_repository_associations, key=lambda link: link.path):
-            name = link.path.strip("/").replace("/", "-") or "root"
+            name = link.path.strip("/") or "root"
             bucket: s3.IBucket
             if link.bucket is None:
-                bucket = self._bucket(f"Bucket-{name}", name)
+                bucket = self._bucket(f"Bucket-{_id(name)}", name)
             else:
-                bucket = s3.Bucket.from_bucket_name(links, f"Bucket-{name}", link.bucket)
+                bucket = s3.Bucket.from_bucket_name(links, f"Bucket-{_id(name)}", link.bucket)
             DataRepositoryAssociation(
                 links,
-                name,
+                _id(name),
                 file_system=file_system,
                 file_system_path=link.path,
                 bucket=bucket,
@@ -146,3 +146,8 @@ class FoundationStack(cdk.Stack):
 
     def _publish(self, name: str, value: str, description: str) -> None:
         self._publisher.publish(name, value, description)
+
+
+def _id(path: str) -> str:
+    """A construct id for a path: /a/b and /a-b are two."""
+    return path.replace("/", ":")

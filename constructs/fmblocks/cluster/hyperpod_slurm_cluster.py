@@ -171,8 +171,8 @@ class HyperPodSlurmCluster(cdk.Resource):
                 subnets=subnet_ids, security_group_ids=[group.security_group_id for group in security_groups]
             ),
         )
-        # The list behind this check comes from price data and misses types that the API takes, for example ml.m7i.xlarge
-        # in us-west-2 (rule REG-01). Rule HP-03 checks against the API's own list.
+        # The list behind this check comes from price data and misses types that the API takes: ml.m7i.xlarge in
+        # us-west-2, for one (rule REG-01). Rule HP-03 checks against the API's own list.
         cdk.Validations.of(self.resource).acknowledge(
             cdk.Acknowledgment(id="CloudFormation-Validate::E3644", reason="regional type lists miss types, see REG-01")
         )

@@ -200,12 +200,26 @@ def bucket_names(*, data_repository_associations: Sequence[LinkedPaths]) -> Iter
             yield Violation(f"data_repository_associations[{index}].bucket", f"{link.bucket} {fault}", hint)
 
 
+# What an SSM parameter's name takes, under which the bucket is published.
+_PUBLISHABLE = r"/|(/[A-Za-z0-9_.-]+){1,8}"
+
+
+@rule("FMB-13", Severity.ERROR, source="SSM API PutParameter, Name")
+def created_buckets(*, data_repository_associations: Sequence[LinkedPaths]) -> Iterator[Violation]:
+    """A bucket that we create is published under the path it is linked with."""
+    for index, link in enumerate(data_repository_associations):
+        if link.bucket is None and link.path.startswith("/") and not re.fullmatch(_PUBLISHABLE, link.path):
+            text = f"{link.path} has characters or levels that the created bucket cannot be published under"
+            hint = "use letters, digits, _ . - and at most eight levels, or name a bucket"
+            yield Violation(f"data_repository_associations[{index}].path", text, hint)
+
+
 def bucket_name_fault(name: str) -> str | None:
     """Why ``name`` is no bucket name, or None."""
     if name.startswith(("s3://", "arn:")):
         return "is an address, not a bucket name"
     if not re.fullmatch(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]", name):
-        return "is no bucket name: 3 to 63 small letters, digits, hyphens and dots, beginning and ending with a letter or digit"
+        return "is no bucket name: 3 to 63 small letters, digits, hyphens and dots, a letter or digit at either end"
     if ".." in name or re.fullmatch(r"\d+\.\d+\.\d+\.\d+", name):
         return "is no bucket name: two dots in a row and IP addresses are not allowed"
     if name.startswith(("xn--", "sthree-", "amzn-s3-demo-")) or name.endswith(
@@ -227,6 +241,6 @@ def events(*, auto_import: Sequence[Event], auto_export: Sequence[Event]) -> Ite
             yield Violation(key, f"{', '.join(given)} names an event twice", "name each once")
 
 
-ASSOCIATIONS = ("DRA-01", "DRA-02", "DRA-03", "DRA-04", "FMB-08")
+ASSOCIATIONS = ("DRA-01", "DRA-02", "DRA-03", "DRA-04", "FMB-08", "FMB-13")
 ASSOCIATION = ("DRA-06",)
 RULES = (*LUSTRE, "HP-14", *ASSOCIATIONS)

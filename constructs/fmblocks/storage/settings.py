@@ -124,7 +124,7 @@ class Lustre(Settings):
 
     @property
     def effective_metadata(self) -> Metadata | None:
-        """The metadata settings that reach the template: they cannot be added later, so persistent_2 always has some."""
+        """The settings that reach the template: none can be added later, so persistent_2 always has some."""
         if self.metadata is None and self.deployment_type is DeploymentType.PERSISTENT_2:
             return Metadata()
         return self.metadata

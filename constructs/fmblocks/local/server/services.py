@@ -25,7 +25,7 @@ from fmblocks.local.server.schema_types import Record, live
 Operation = Callable[[Mapping[str, Any]], dict[str, Any]]
 
 
-class Fault(Exception):
+class ServiceError(Exception):
     """An error that a service answers with."""
 
     def __init__(self, code: str, message: str, status: int = 400) -> None:
@@ -39,7 +39,7 @@ def _describe_file_systems(request: Mapping[str, Any]) -> dict[str, Any]:
     ids = request.get("FileSystemIds") or list(found)
     for id in ids:
         if id not in found:
-            raise Fault("FileSystemNotFound", f"File system '{id}' does not exist.")
+            raise ServiceError("FileSystemNotFound", f"File system '{id}' does not exist.")
     return {"FileSystems": [_file_system(id, found[id]) for id in ids]}
 
 
@@ -91,7 +91,7 @@ def _describe_cluster(request: Mapping[str, Any]) -> dict[str, Any]:
                 "VpcConfig": record.properties.get("VpcConfig"),
                 "NodeRecovery": record.properties.get("NodeRecovery"),
             }
-    raise Fault("ResourceNotFound", f"Cluster {request['ClusterName']} not found")
+    raise ServiceError("ResourceNotFound", f"Cluster {request['ClusterName']} not found")
 
 
 def _list_clusters(_request: Mapping[str, Any]) -> dict[str, Any]:
@@ -122,7 +122,7 @@ def _describe_workspace(request: Mapping[str, Any]) -> dict[str, Any]:
         if record.attributes["WorkspaceId"] == request["workspaceId"]:
             endpoint = record.attributes["PrometheusEndpoint"]
             return {"workspace": {**_workspace(arn, record), "prometheusEndpoint": endpoint}}
-    raise Fault("ResourceNotFoundException", f"Workspace not found: {request['workspaceId']}", 404)
+    raise ServiceError("ResourceNotFoundException", f"Workspace not found: {request['workspaceId']}", 404)
 
 
 def _workspace(arn: str, record: Record) -> dict[str, Any]:
@@ -160,9 +160,9 @@ def _serve(service: str) -> Serve:
     async def handle(method: str, path: str, headers: dict[str, str], body: bytes, query: dict[str, Any]) -> Response:
         try:
             name, uri = _operation(model, method, path, headers)
-        except Fault as fault:
-            text = json.dumps({"__type": fault.code, "message": str(fault)})
-            return fault.status, {"Content-Type": "application/json"}, text.encode()
+        except ServiceError as error:
+            text = json.dumps({"__type": error.code, "message": str(error)})
+            return error.status, {"Content-Type": "application/json"}, text.encode()
         operation = model.operation_model(name)
         serializer = get_serializer_class(service, protocol)(operation)
         pairs = [(key, one) for key, value in query.items() for one in (value if isinstance(value, list) else [value])]
@@ -177,13 +177,13 @@ def _serve(service: str) -> Serve:
         try:
             parsed = PROTOCOL_PARSERS[protocol](operation).parse(request) or {}
             if name not in OPERATIONS[service]:
-                raise Fault("UnknownOperationException", f"the local AWS has no {service}:{name}", 501)
+                raise ServiceError("UnknownOperationException", f"the local AWS has no {service}:{name}", 501)
             answer = serializer.serialize(OPERATIONS[service][name](parsed))
-        except Fault as fault:
-            error = ClientError({"Error": {"Code": fault.code, "Message": str(fault)}}, name)
-            error.code, error.message = fault.code, str(fault)  # type: ignore[attr-defined]
-            answer = serializer.serialize(error)
-            answer["status_code"] = fault.status
+        except ServiceError as error:
+            shown = ClientError({"Error": {"Code": error.code, "Message": str(error)}}, name)
+            shown.code, shown.message = error.code, str(error)  # type: ignore[attr-defined]
+            answer = serializer.serialize(shown)
+            answer["status_code"] = error.status
         content = answer["body"]
         encoded = content if isinstance(content, bytes) else str(content).encode()
         return int(answer["status_code"]), dict(answer["headers"]), encoded
@@ -200,4 +200,4 @@ def _operation(model: Any, method: str, path: str, headers: dict[str, str]) -> t
         pattern = re.sub(r"\\\{(\w+)\\\}", r"(?P<\1>[^/]+)", re.escape(http["requestUri"].split("?")[0]))
         if http["method"] == method and (found := re.fullmatch(pattern, path)):
             return name, {key: unquote(value) for key, value in found.groupdict().items()}
-    raise Fault("UnknownOperationException", f"{method} {path}", 404)
+    raise ServiceError("UnknownOperationException", f"{method} {path}", 404)

@@ -1,0 +1,166 @@
+"""Project files: what is accepted, and what is said about the rest."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fmblocks.findings import FindingsError
+from fmblocks.project import Project, schema
+
+Write = Callable[[str], Path]
+
+SMALLEST = """\
+name: my-project
+account: "111122223333"
+region: us-west-2
+network: {availability_zones: [usw2-az2]}
+"""
+LUSTRE = "storage: {lustre: {deployment_type: persistent_2, capacity_gib: 1200, throughput_mbps_per_tib: 125}}\n"
+GROUPS = """\
+training:
+  node_groups:
+    - {name: controller, role: controller, instance_type: m7i.xlarge, count: 1}
+    - {name: gpu, instance_type: ml.p5.48xlarge, count: 2}
+"""
+
+
+def said(project_file: Write, text: str) -> str:
+    """Everything that is said about a file: errors, else warnings."""
+    try:
+        return "\n".join(str(finding) for finding in Project.load(project_file(text)).findings)
+    except FindingsError as error:
+        return str(error)
+
+
+def test_the_smallest_project_has_no_finding(project_file: Write) -> None:
+    loaded = Project.load(project_file(SMALLEST))
+    assert loaded.findings == []
+    assert loaded.project.network.cidr == "10.20.0.0/16"
+    assert loaded.project.network.primary == "usw2-az2"
+
+
+def test_a_whole_project_has_no_finding(project_file: Write) -> None:
+    project = Project.load(project_file(SMALLEST + LUSTRE + GROUPS)).project
+    assert project.training is not None
+    assert project.training.node_groups[1].instance_type == "p5.48xlarge"
+
+
+def test_words_are_read_in_any_case_and_short_forms_are_read(project_file: Write) -> None:
+    text = LUSTRE.replace("persistent_2", "PERSISTENT_2") + GROUPS.replace("count: 2", "count: 2, capacity: spot")
+    project = Project.load(project_file(SMALLEST + text)).project
+    assert project.training is not None
+    assert project.training.node_groups[1].capacity.mode == "spot"
+
+
+def test_zones_are_a_set(project_file: Write) -> None:
+    text = SMALLEST.replace("[usw2-az2]", "[usw2-az2, usw2-az1], primary_availability_zone: usw2-az2")
+    other = SMALLEST.replace("[usw2-az2]", "[usw2-az1, usw2-az2], primary_availability_zone: usw2-az2")
+    assert Project.load(project_file(text)).project == Project.load(project_file(other)).project
+
+
+def test_slashes_more_or_less_are_the_same_link(project_file: Write) -> None:
+    def link(path: str, prefix: str) -> Project:
+        links = f"data_repository_associations: [{{path: {path}, bucket: data, prefix: {prefix}}}]"
+        return Project.load(project_file(SMALLEST + LUSTRE.replace("capacity", links + ", capacity"))).project
+
+    assert link("/data", "v1") == link("/data/", "v1/") == link("/data//", "/v1/")
+
+
+@pytest.mark.parametrize("zones", ["1", "2"])
+def test_without_a_region_zones_are_counted_with_one_warning(project_file: Write, zones: str) -> None:
+    loaded = Project.load(project_file(f"name: my-project\nnetwork: {{availability_zones: {zones}}}\n"))
+    assert [finding.rule for finding in loaded.findings] == ["FMB-11"]
+    assert loaded.project.network.primary == "1"
+
+
+BAD_SHAPES = [
+    ("name: [", "YAML syntax"),
+    (SMALLEST.replace("my-project", "My_Project"), ":1: error [SHAPE] name: My_Project takes 3 to 25 small letters"),
+    (SMALLEST.replace("my-project", "ab"), "name: ab takes 3 to 25"),
+    (SMALLEST.replace("my-project", "a" * 26), "takes 3 to 25"),
+    (SMALLEST.replace("my-project", "my--project"), "single inner hyphens"),
+    (
+        SMALLEST.replace('"111122223333"', "11112222333"),
+        ":2: error [SHAPE] account: 11112222333 takes exactly 12 digits",
+    ),
+    (SMALLEST.replace('"111122223333"', "1111-2222-3333"), "takes exactly 12 digits"),
+    (SMALLEST.replace('"111122223333"', "１１１１２２２２３３３３"), "takes exactly 12 digits"),
+    (SMALLEST.replace("region", "regoin"), ":3: error [SHAPE] regoin: is an unknown key; did you mean region?"),
+    (SMALLEST.replace("availability_zones", "azs"), "network.azs: cannot be used here; the key is availability_zones"),
+    (SMALLEST.replace("network: {availability_zones: [usw2-az2]}", ""), "network: is required; add network:"),
+    (SMALLEST.replace("[usw2-az2]", "[usw2-az2, usw2-az2]"), "names a zone twice"),
+    (SMALLEST.replace("[usw2-az2]", "usw2-az2"), "takes a list of zone ids or names"),
+    (SMALLEST.replace("[usw2-az2]", "[]"), "takes a list of zone ids or names"),
+    (SMALLEST.replace("[usw2-az2]", "3"), "takes a count of 1 or 2; for more, name region and the zones"),
+    (
+        SMALLEST.replace("[usw2-az2]", "[usw2-az2], nat_gateways: 0"),
+        "network.nat_gateways: 0 is too small; the least is 1",
+    ),
+    (SMALLEST.replace("[usw2-az2]", "[usw2-az2], nat_gateways: true"), "true is not a whole number"),
+    (SMALLEST.replace("[usw2-az2]", "[usw2-az2], subnets: {usw2-az2: {privat: x}}"), "did you mean private?"),
+    (SMALLEST + "tags: {a: true}\n", "tags.a: true is not text; write text; put quotes around"),
+    (SMALLEST + "tags: x\n", "tags: x is not a mapping"),
+    (SMALLEST + "inference: {endpoints: []}\n", "inference: cannot be used here; this version does not build it yet"),
+    (SMALLEST + LUSTRE.replace("1200", "lots"), "storage.lustre.capacity_gib: lots is not a whole number"),
+    (SMALLEST + LUSTRE.replace("1200", "1200.5"), "storage.lustre.capacity_gib: 1200.5 is not a whole number"),
+    (SMALLEST + LUSTRE.replace("1200", "null"), "storage.lustre.capacity_gib: null is not a whole number"),
+    (SMALLEST + LUSTRE.replace("_2", "_3"), "did you mean persistent_2?"),
+    (SMALLEST + LUSTRE.replace("capacity", "efa_enabled: maybe, capacity"), "maybe is neither true nor false"),
+    (SMALLEST + LUSTRE.replace("capacity", "import_path: s3://x, capacity"), "write data_repository_associations"),
+    (
+        SMALLEST
+        + LUSTRE.replace("capacity", "data_repository_associations: [{path: /a, auto_import: [newer]}], capacity"),
+        "auto_import[0]: newer is not one of new, changed or deleted; did you mean new?",
+    ),
+    (SMALLEST + GROUPS.replace("count: 2", "count: 2, subnet: public"), "nodes always stand in private subnets"),
+    (SMALLEST + GROUPS.replace("count: 2", "count: 2, associate_public_ip: true"), "get no public address"),
+    (SMALLEST + GROUPS.replace("count: 2", "count: -1"), "training.node_groups[1].count: -1 is too small"),
+    (SMALLEST + GROUPS.replace("name: gpu", "name: GPU"), "training.node_groups[1].name: GPU takes 3 to 25"),
+    (SMALLEST + GROUPS.replace("training:", "training:\n  orchestrator: slrum"), "is not one of hyperpod-slurm"),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), BAD_SHAPES)
+def test_wrong_shapes_are_said(project_file: Write, text: str, expected: str) -> None:
+    assert expected in said(project_file, text)
+
+
+def test_all_shape_errors_are_said_at_once_in_order(project_file: Write) -> None:
+    text = "name: X\naccount: 1\nnetwork: {availability_zones: 9}\nfoo: 1\n"
+    with pytest.raises(FindingsError) as caught:
+        Project.load(project_file(text))
+    assert [(finding.line, finding.path) for finding in caught.value.findings] == [
+        (1, "name"),
+        (2, "account"),
+        (3, "network.availability_zones"),
+        (4, "foo"),
+    ]
+
+
+def test_empty_later_keys_ask_for_nothing(project_file: Write) -> None:
+    assert said(project_file, SMALLEST + "teams: []\ncatalog: []\nsuppress:\nbudget: {}\n") == ""
+
+
+def test_scripts_start_from_the_project_file(project_file: Write, tmp_path: Path) -> None:
+    text = SMALLEST + GROUPS + "  lifecycle_scripts: {path: scripts, on_init_complete: setup.sh}\n"
+    assert "[HP-08] training.lifecycle_scripts.path" in said(project_file, text)
+    (tmp_path / "scripts").mkdir()
+    assert "setup.sh is not a file" in said(project_file, text)
+    (tmp_path / "scripts" / "setup.sh").write_text("#!/bin/sh\n")
+    assert said(project_file, text) == ""
+
+
+@pytest.mark.parametrize("file", ["trial-g6.yaml", "slurm-p5en.yaml"])
+def test_examples_have_no_error(root: Path, file: str) -> None:
+    findings = Project.load(root / "projects" / file).findings
+    assert [finding.rule for finding in findings] == (["FMB-11"] if file == "trial-g6.yaml" else [])
+
+
+def test_the_schema_is_json_and_knows_every_key() -> None:
+    text = json.loads(schema())
+    assert set(text["properties"]) == set(Project.model_fields)
+    assert text["additionalProperties"] is False

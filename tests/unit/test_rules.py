@@ -1,0 +1,277 @@
+"""Every rule, each side of its limit, with the message."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fmblocks.cluster.settings import CapacityMode, NodeProvisioning, PlacementMode, Role
+from fmblocks.findings import RULES, Finding, Severity, check, rule
+from fmblocks.network.addresses import ZoneAddresses
+from fmblocks.project import Project
+from fmblocks.storage.settings import DataRepositoryAssociation, DeploymentType, Event, MetadataMode
+
+
+@dataclasses.dataclass(frozen=True)
+class Group:
+    """A node group as the rules see it."""
+
+    name: str = "gpu"
+    role: Role = Role.COMPUTE
+    instance_type: str = "p5.48xlarge"
+    count: int = 1
+    ebs_volume_gib: int = 500
+    training_plan_arn: str | None = None
+
+
+def link(path: str = "/data", bucket: str | None = "my-data", prefix: str = "") -> DataRepositoryAssociation:
+    return DataRepositoryAssociation(path=path, bucket=bucket, prefix=prefix)
+
+
+CONTROLLER = Group("controller", Role.CONTROLLER, "m7i.xlarge")
+P1, P2, S1, S2 = (
+    DeploymentType.PERSISTENT_1,
+    DeploymentType.PERSISTENT_2,
+    DeploymentType.SCRATCH_1,
+    DeploymentType.SCRATCH_2,
+)
+PLAN = "arn:aws:sagemaker:us-west-2:111122223333:training-plan/llm-pretrain"
+SLOTS: dict[str, ZoneAddresses] = {}
+
+
+def plan(**changed: Any) -> dict[str, Any]:
+    given = {
+        "capacity_mode": CapacityMode.TRAINING_PLAN,
+        "training_plan_arn": PLAN,
+        "region": "us-west-2",
+        "account": "111122223333",
+    }
+    return {**given, **changed}
+
+
+def zones(*names: str, **changed: Any) -> dict[str, Any]:
+    return {"cidr": "10.20.0.0/16", "availability_zones": names, "primary": names[0], "subnets": SLOTS, **changed}
+
+
+# rule, what passes, what does not, and the text of the finding
+CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
+    ("NET-01", {"cidr": "10.0.0.0/20"}, {"cidr": "10.0.0.0/21"}, "cidr: 10.0.0.0/21 is too small for the subnets of six"),
+    ("NET-01", {"cidr": "10.0.0.0/16"}, {"cidr": "10.0.0.0/15"}, "cidr: 10.0.0.0/15 is larger than the /16"),
+    ("NET-01", {"cidr": "10.0.0.0/16"}, {"cidr": "10.0.0.1/16"}, "cidr: 10.0.0.1/16 is no IPv4 network"),
+    (
+        "FMB-01",
+        {"availability_zones": ["usw2-az1", "us-west-2b"], "region": "us-west-2"},
+        {"availability_zones": ["use1-az1"], "region": "us-west-2"},
+        "availability_zones: use1-az1 is not a zone of region us-west-2",
+    ),
+    (
+        "FMB-01",
+        {"availability_zones": ["apne1-az4"], "region": "ap-northeast-1"},
+        {"availability_zones": ["us-west-2-a"], "region": "us-west-2"},
+        "us-west-2-a is neither a zone id (usw2-az1) nor a zone name",
+    ),
+    (
+        "FMB-02",
+        {"availability_zones": ["1", "2"], "region": None},
+        {"availability_zones": ["usw2-az1"], "region": None},
+        "usw2-az1 can only be used with a region",
+    ),
+    (
+        "FMB-02",
+        {"availability_zones": ["usw2-az1"], "region": "us-west-2"},
+        {"availability_zones": ["1", "2"], "region": "us-west-2"},
+        "a count (2) does not say which zones of us-west-2 are meant; list zone ids, for example [usw2-az1, usw2-az2]",
+    ),
+    (
+        "FMB-03",
+        {"availability_zones": ["usw2-az1", "usw2-az2"]},
+        {"availability_zones": ["usw2-az1", "us-west-2b"]},
+        "usw2-az1, us-west-2b mixes zone ids and zone names",
+    ),
+    (
+        "FMB-04",
+        {"availability_zones": ["a1", "a2"], "primary_availability_zone": "a1"},
+        {"availability_zones": ["a1", "a2"], "primary_availability_zone": None},
+        "primary_availability_zone: is not given, and a1, a2 are 2 zones",
+    ),
+    (
+        "FMB-04",
+        {"availability_zones": ["a1"], "primary_availability_zone": None},
+        {"availability_zones": ["a1"], "primary_availability_zone": "a2"},
+        "a2 is not one of availability_zones: a1",
+    ),
+    ("FMB-05", {"region": "us-west-2"}, {"region": "us-west-3"}, "region: us-west-3 is not an AWS region; did you mean"),
+    (
+        "FMB-06",
+        zones("usw2-az1", "usw2-az6"),
+        zones("usw2-az1", "usw2-az7"),
+        "usw2-az7 has no fixed place in 10.20.0.0/16; add network.subnets",
+    ),
+    (
+        "FMB-06",
+        zones("us-west-2-lax-1a", subnets={"us-west-2-lax-1a": ZoneAddresses("10.20.0.0/17", "10.20.240.0/24")}),
+        zones("us-west-2-lax-1a", subnets={"us-west-2-lax-1a": ZoneAddresses("10.21.0.0/17", "10.20.240.0/24")}),
+        "subnets.us-west-2-lax-1a.private: 10.21.0.0/17 is not inside the VPC, 10.20.0.0/16",
+    ),
+    (
+        "FMB-06",
+        zones("usw2-az1", "usw2-az2", subnets={"usw2-az2": ZoneAddresses("10.20.192.0/20", "10.20.250.0/24")}),
+        zones("usw2-az1", "usw2-az2", subnets={"usw2-az2": ZoneAddresses("10.20.16.0/20", "10.20.250.0/24")}),
+        "10.20.16.0/20 overlaps the private subnet of usw2-az1, 10.20.0.0/17",
+    ),
+    (
+        "FMB-06",
+        zones("usw2-az1"),
+        zones("usw2-az1", subnets={"usw2-az3": ZoneAddresses("10.20.16.0/20", "10.20.250.0/24")}),
+        "subnets.usw2-az3: is not one of availability_zones",
+    ),
+    (
+        "FMB-06",
+        zones("usw2-az1", subnets={"usw2-az1": ZoneAddresses("10.20.0.0/28", "10.20.250.0/28")}),
+        zones("usw2-az1", subnets={"usw2-az1": ZoneAddresses("10.20.0.0/29", "10.20.250.0/28")}),
+        "10.20.0.0/29 is smaller than the /28 of a subnet",
+    ),
+    (
+        "FMB-06",
+        zones("usw2-az1"),
+        zones("usw2-az1", subnets={"usw2-az1": ZoneAddresses("ten", "10.20.250.0/28")}),
+        "ten is no IPv4 network",
+    ),
+    (
+        "FMB-07",
+        {"nat_gateways": 2, "availability_zones": ["a", "b"]},
+        {"nat_gateways": 2, "availability_zones": ["a"]},
+        "nat_gateways: 2 NAT gateways do not fit 1 zone",
+    ),
+    ("FMB-08", {"data_repository_associations": [link()]}, {"data_repository_associations": [link(bucket="My_Data")]}, "data_repository_associations[0].bucket: My_Data is no bucket name"),
+    ("FMB-08", {"data_repository_associations": [link(bucket="a-b.c")]}, {"data_repository_associations": [link(bucket="s3://a")]}, "s3://a is an address, not a bucket name"),
+    ("FMB-08", {"data_repository_associations": [link(bucket="abc")]}, {"data_repository_associations": [link(bucket="ab")]}, "3 to 63"),
+    ("FMB-08", {"data_repository_associations": [link(bucket="a" * 63)]}, {"data_repository_associations": [link(bucket="a" * 64)]}, "3 to 63"),
+    ("FMB-08", {"data_repository_associations": [link(bucket="a.b")]}, {"data_repository_associations": [link(bucket="a..b")]}, "two dots"),
+    ("FMB-08", {"data_repository_associations": [link(bucket="abc")]}, {"data_repository_associations": [link(bucket="10.0.0.1")]}, "IP addresses"),
+    ("FMB-08", {"data_repository_associations": [link(bucket="abc")]}, {"data_repository_associations": [link(bucket="xn--a")]}, "what S3 keeps for itself"),
+    ("FMB-09", {"instance_type": "p5en.48xlarge"}, {"instance_type": "p5em.48xlarge"}, "did you mean p5e.48xlarge or p5en.48xlarge"),
+    ("FMB-10", {"tags": {"a": "b" * 256}}, {"tags": {"a": "b" * 257}}, "tags.a: key of 1 and value of 257 characters"),
+    ("FMB-10", {"tags": {"a": "b"}}, {"tags": {"aws:a": "b"}}, "begins with aws:"),
+    ("FMB-10", {"tags": {"a": "b"}}, {"tags": {"a": "b*"}}, "has characters that tags do not take"),
+    ("FMB-10", {"tags": {"a": "b"}}, {"tags": {"fmblocks:project": "b"}}, "is set by fmblocks itself"),
+    ("FMB-10", {"tags": {f"k{n}": "" for n in range(49)}}, {"tags": {f"k{n}": "" for n in range(50)}}, "50 are more than the 49"),
+    (
+        "FMB-12",
+        {"node_provisioning": NodeProvisioning.CONTINUOUS, "volume_kms_key_given": True},
+        {"node_provisioning": NodeProvisioning.STANDARD, "volume_kms_key_given": True},
+        "volume_kms_key: cannot be used with node_provisioning standard",
+    ),
+    ("FMB-13", {"data_repository_associations": [link("/a b")]}, {"data_repository_associations": [link("/a b", None)]}, "/a b has characters or levels"),
+    ("FMB-13", {"data_repository_associations": [link("/a/b", None)]}, {"data_repository_associations": [link("/a" * 9, None)]}, "has characters or levels"),
+    ("FSX-02", {"deployment_type": P2, "capacity_gib": 2400}, {"deployment_type": P2, "capacity_gib": 3600}, "capacity_gib: 3600 GiB is not sold for persistent_2: 1200 GiB, or a multiple of 2400; nearest: 2400 and 4800"),
+    ("FSX-02", {"deployment_type": S1, "capacity_gib": 3600}, {"deployment_type": S2, "capacity_gib": 3600}, "3600 GiB is not sold for scratch_2"),
+    ("FSX-02", {"deployment_type": P2, "capacity_gib": 1200}, {"deployment_type": P2, "capacity_gib": 1000}, "nearest: 1200"),
+    ("FSX-02", {"deployment_type": S1, "capacity_gib": 2400}, {"deployment_type": S1, "capacity_gib": 4800}, "1200 or 2400 GiB, or a multiple of 3600; nearest: 3600 and 7200"),
+    ("FSX-03", {"deployment_type": P2, "throughput_mbps_per_tib": 250}, {"deployment_type": P2, "throughput_mbps_per_tib": 200}, "200 is not sold for persistent_2 ssd; take one of 125, 250, 500, 1000"),
+    ("FSX-03", {"deployment_type": P1, "throughput_mbps_per_tib": 200}, {"deployment_type": P1, "throughput_mbps_per_tib": 250}, "take one of 50, 100, 200"),
+    ("FSX-03", {"deployment_type": S2, "throughput_mbps_per_tib": None}, {"deployment_type": S2, "throughput_mbps_per_tib": 125}, "125 cannot be chosen for scratch_2"),
+    ("FSX-03", {"deployment_type": P2, "throughput_mbps_per_tib": 125}, {"deployment_type": P2, "throughput_mbps_per_tib": None}, "throughput_mbps_per_tib: is required for persistent_2"),
+    ("FSX-05", {"deployment_type": S2, "version": "2.10", "metadata_mode": None}, {"deployment_type": P2, "version": "2.10", "metadata_mode": None}, "2.10 is not offered for persistent_2"),
+    ("FSX-05", {"deployment_type": P2, "version": "2.15", "metadata_mode": MetadataMode.AUTOMATIC}, {"deployment_type": P2, "version": "2.12", "metadata_mode": MetadataMode.AUTOMATIC}, "2.12 has no metadata configuration"),
+    ("FSX-05", {"deployment_type": P1, "version": "2.12", "metadata_mode": None}, {"deployment_type": P1, "version": "2.14", "metadata_mode": None}, "2.14 is not a Lustre version of FSx"),
+    ("FSX-07", {"deployment_type": P1, "kms_key_given": True}, {"deployment_type": S2, "kms_key_given": True}, "kms_key: scratch_2 takes no key"),
+    ("FSX-11", {"deployment_type": P2, "metadata_mode": MetadataMode.USER_PROVISIONED, "metadata_iops": 24000}, {"deployment_type": P2, "metadata_mode": MetadataMode.USER_PROVISIONED, "metadata_iops": 18000}, "metadata.iops: 18000 is not sold"),
+    ("FSX-11", {"deployment_type": P2, "metadata_mode": MetadataMode.USER_PROVISIONED, "metadata_iops": 192000}, {"deployment_type": P2, "metadata_mode": MetadataMode.USER_PROVISIONED, "metadata_iops": 204000}, "up to 192000"),
+    ("FSX-11", {"deployment_type": P2, "metadata_mode": MetadataMode.AUTOMATIC, "metadata_iops": None}, {"deployment_type": P2, "metadata_mode": MetadataMode.AUTOMATIC, "metadata_iops": 1500}, "1500 cannot be chosen with mode automatic"),
+    ("FSX-11", {"deployment_type": P2, "metadata_mode": MetadataMode.USER_PROVISIONED, "metadata_iops": 1500}, {"deployment_type": P2, "metadata_mode": MetadataMode.USER_PROVISIONED, "metadata_iops": None}, "is required with mode user_provisioned"),
+    ("FSX-11", {"deployment_type": P1, "metadata_mode": None, "metadata_iops": None}, {"deployment_type": P1, "metadata_mode": MetadataMode.AUTOMATIC, "metadata_iops": None}, "metadata: persistent_1 has no metadata configuration"),
+    ("FSX-13", {"deployment_type": P2, "efa_enabled": True, "capacity_gib": 9600, "throughput_mbps_per_tib": 500}, {"deployment_type": P2, "efa_enabled": True, "capacity_gib": 4800, "throughput_mbps_per_tib": 500}, "4800 GiB cannot serve EFA at 500 MB/s per TiB: a multiple of 9600; take 9600"),
+    ("FSX-13", {"deployment_type": P2, "efa_enabled": True, "capacity_gib": 38400, "throughput_mbps_per_tib": 125}, {"deployment_type": P2, "efa_enabled": True, "capacity_gib": 19200, "throughput_mbps_per_tib": 125}, "a multiple of 38400"),
+    ("FSX-13", {"deployment_type": S2, "efa_enabled": False, "capacity_gib": 1200, "throughput_mbps_per_tib": None}, {"deployment_type": S2, "efa_enabled": True, "capacity_gib": 1200, "throughput_mbps_per_tib": None}, "efa_enabled: scratch_2 cannot serve EFA"),
+    ("FSX-19", {"efa_enabled": True, "efa_security_group_given": True}, {"efa_enabled": True, "efa_security_group_given": False}, "efa_security_group: is required with efa_enabled"),
+    ("DRA-01", {"data_repository_associations": [link()] * 8}, {"data_repository_associations": [link()] * 9}, "data_repository_associations: 9 are more than the 8 of a file system"),
+    ("DRA-02", {"deployment_type": S2, "version": "2.12", "data_repository_associations": [link()]}, {"deployment_type": S1, "version": "2.12", "data_repository_associations": [link()]}, "deployment_type: scratch_1 takes no data_repository_associations"),
+    ("DRA-02", {"deployment_type": S2, "version": "2.10", "data_repository_associations": []}, {"deployment_type": S2, "version": "2.10", "data_repository_associations": [link()]}, "version: 2.10 takes no data_repository_associations"),
+    ("DRA-03", {"data_repository_associations": [link("/a"), link("/ab")]}, {"data_repository_associations": [link("/a"), link("/a/b")]}, "data_repository_associations[1].path: /a/b overlaps /a of data_repository_associations[0]"),
+    ("DRA-03", {"data_repository_associations": [link("/")]}, {"data_repository_associations": [link("/a"), link("/")]}, "/ overlaps /a"),
+    ("DRA-03", {"data_repository_associations": [link("/a")]}, {"data_repository_associations": [link("a")]}, "a does not begin with /; write /a"),
+    ("DRA-04", {"data_repository_associations": [link(prefix="a/"), link(prefix="ab/")]}, {"data_repository_associations": [link(prefix="a/"), link(prefix="a/b/")]}, "data_repository_associations[1].prefix: s3://my-data/a/b/ overlaps"),
+    ("DRA-04", {"data_repository_associations": [link(bucket=None), link(bucket=None)]}, {"data_repository_associations": [link(), link(prefix="x/")]}, "link separate prefixes"),
+    ("DRA-06", {"auto_import": [Event.NEW, Event.CHANGED], "auto_export": []}, {"auto_import": [Event.NEW, Event.NEW], "auto_export": []}, "auto_import: new, new names an event twice"),
+    ("HP-01", {"name": "a-b"}, {"name": "a_b"}, "name: a_b is no group name"),
+    ("HP-01", {"name": "a" * 63}, {"name": "a" * 64}, "1 to 63"),
+    ("HP-01", {"name": "a--b"}, {"name": "a-"}, "a- is no group name"),
+    ("HP-02", {"node_groups": [Group()]}, {"node_groups": []}, "0 node groups: HyperPod takes 1 to 100"),
+    ("HP-02", {"node_groups": [Group(f"g{n}") for n in range(100)]}, {"node_groups": [Group(f"g{n}") for n in range(101)]}, "101 node groups"),
+    ("HP-02", {"node_groups": [Group(count=6758)]}, {"node_groups": [Group(count=6759)]}, "node_groups[0].count: 6759 is more than the 6758"),
+    ("HP-02", {"node_groups": [Group("a"), Group("b")]}, {"node_groups": [Group("a"), Group("a")]}, "2 groups are called a"),
+    ("HP-03", {"instance_type": "m7i.xlarge"}, {"instance_type": "trn2u.48xlarge"}, "trn2u.48xlarge is not sold for HyperPod; did you mean trn2.48xlarge"),
+    ("HP-09", {"subnet_ids": ["a"], "security_group_count": 5}, {"subnet_ids": ["a"], "security_group_count": 6}, "security_groups: 6 groups: HyperPod takes 1 to 5"),
+    ("HP-09", {"subnet_ids": ["a"] * 16, "security_group_count": 1}, {"subnet_ids": [], "security_group_count": 1}, "subnets: 0 subnets: HyperPod takes 1 to 16"),
+    ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [Group()]}, "0 groups have role controller (none): Slurm takes exactly one"),
+    ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [CONTROLLER, Group("c2", Role.CONTROLLER), Group()]}, "2 groups have role controller (controller, c2)"),
+    ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [dataclasses.replace(CONTROLLER, count=2), Group()]}, "node_groups[0].count: 2 controllers in controller"),
+    ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [CONTROLLER]}, "no group has role compute"),
+    ("HP-11", {"node_groups": [CONTROLLER, Group(), Group("l", Role.LOGIN)]}, {"node_groups": [CONTROLLER, Group(), Group("l", Role.LOGIN), Group("m", Role.LOGIN)]}, "more than one group has role login"),
+    ("HP-12", {"node_provisioning": NodeProvisioning.STANDARD}, {"node_provisioning": NodeProvisioning.CONTINUOUS}, "the API text says that continuous is for EKS only"),
+    ("HP-13", {"ebs_volume_gib": 16384}, {"ebs_volume_gib": 16385}, "ebs_volume_gib: 16385 is not between 1 and 16384"),
+    ("HP-13", {"ebs_volume_gib": 1}, {"ebs_volume_gib": 0}, "0 is not between 1 and 16384"),
+    ("HP-14", {"mount_path": "/fsx"}, {"mount_path": "fsx"}, "mount_path: fsx is no absolute path"),
+    ("X-02", {"capacity_mode": CapacityMode.SPOT, "placement_mode": PlacementMode.AUTO}, {"capacity_mode": CapacityMode.ODCR, "placement_mode": PlacementMode.AUTO}, "capacity.mode: odcr cannot be used by HyperPod"),
+    ("X-02", {"capacity_mode": CapacityMode.ON_DEMAND, "placement_mode": PlacementMode.NONE}, {"capacity_mode": CapacityMode.CAPACITY_BLOCK, "placement_mode": PlacementMode.NONE}, "capacity_block cannot be used by HyperPod"),
+    ("X-02", {"capacity_mode": CapacityMode.ON_DEMAND, "placement_mode": PlacementMode.AUTO}, {"capacity_mode": CapacityMode.ON_DEMAND, "placement_mode": PlacementMode.CLUSTER}, "placement.mode: cluster cannot be used by HyperPod"),
+    ("TP-01", plan(), plan(training_plan_arn=None), "capacity.training_plan_arn: is required with mode training_plan"),
+    ("TP-01", plan(), plan(training_plan_arn=PLAN.replace("training-plan", "cluster")), "is not the ARN of a training plan"),
+    ("TP-01", plan(), plan(region="us-east-1"), "the plan is in us-west-2, the cluster in us-east-1"),
+    ("TP-01", plan(), plan(account="444455556666"), "the plan belongs to 111122223333, the cluster to 444455556666"),
+    ("TP-01", plan(region=None, account=None), plan(capacity_mode=CapacityMode.SPOT), "is given, but the mode is spot"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("id", "right", "wrong", "text"), CASES)
+def test_a_rule_tells_right_from_wrong(id: str, right: dict[str, Any], wrong: dict[str, Any], text: str) -> None:
+    assert check([id], right) == []
+    found = check([id], wrong)
+    assert [finding.rule for finding in found] == [id] * len(found)
+    assert any(text in str(finding) for finding in found), [str(finding) for finding in found]
+    assert all(finding.hint for finding in found)
+
+
+def test_every_rule_has_a_case() -> None:
+    elsewhere = {"HP-08"}  # test_project.py: it looks at files
+    assert {case[0] for case in CASES} | elsewhere == set(RULES)
+
+
+def test_every_rule_has_a_source() -> None:
+    assert all(found.source for found in RULES.values())
+
+
+def test_a_rule_id_is_registered_once() -> None:
+    with pytest.raises(ValueError, match="NET-01 is registered twice"):
+        rule("NET-01", Severity.ERROR, source="x")(lambda: iter(()))
+
+
+def test_a_rule_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*, cidr: str) -> Any:
+        raise RuntimeError("out of order")
+
+    monkeypatch.setitem(RULES, "NET-01", dataclasses.replace(RULES["NET-01"], function=broken))
+    assert check(["NET-01"], {"cidr": "x"}, path="network") == [
+        Finding(
+            "NET-01",
+            Severity.ERROR,
+            "network",
+            "the rule itself failed: RuntimeError: out of order",
+            "report this as a bug of fmblocks",
+        )
+    ]
+
+
+def test_a_rule_with_an_unknown_input_is_skipped() -> None:
+    assert check(["NET-01"], {"cidr": "token"}, unresolved=lambda value: value == "token") == []
+
+
+def test_findings_name_file_line_and_place(tmp_path: Path) -> None:
+    file = tmp_path / "p.yaml"
+    file.write_text("name: abc\nnetwork:\n  availability_zones: 1\n  cidr: 10.0.0.0/24\n")
+    with pytest.raises(ValueError, match=r"p\.yaml:4: error \[NET-01\] network\.cidr: 10\.0\.0\.0/24 is too small"):
+        Project.load(file)
