@@ -34,7 +34,7 @@ def handler_function(
         id,
         code=lambda_.Code.from_asset(_ROOT, ignore_mode=cdk.IgnoreMode.GIT, exclude=_ONLY_THE_PACKAGE),
         handler=f"fmblocks_lambda.{module}.on_event",
-        runtime=lambda_.Runtime.PYTHON_3_13,
+        runtime=lambda_.Runtime.PYTHON_3_14,
         description=description,
         timeout=timeout or cdk.Duration.minutes(1),
         memory_size=memory_size_mib,

@@ -1,0 +1,48 @@
+"""Findings of other tools that stay, each with its reason. A row that matches nothing any more fails the test."""
+
+from __future__ import annotations
+
+# cdk-nag AwsSolutions: rule (as a pattern), construct path (as a pattern), reason.
+NAG: tuple[tuple[str, str, str], ...] = (
+    (
+        r"AwsSolutions-IAM4\[.*:policy/AmazonSageMakerClusterInstanceRolePolicy\]",
+        r"TrainingStack/Cluster/ExecutionRole/Resource",
+        "the HyperPod guide requires this policy; AWS extends it when nodes need more",
+    ),
+    (
+        r"AwsSolutions-IAM4\[.*:policy/service-role/AWSLambdaBasicExecutionRole\]",
+        r"(FoundationStack/Network/DefaultGroup|TrainingStack/LifecycleScripts/).*/ServiceRole/Resource",
+        "the function's log group, nothing else; CDK's own default for every function",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::\*\]",
+        r"FoundationStack/Network/DefaultGroupLock/ServiceRole/DefaultPolicy/Resource",
+        "ec2:DescribeSecurityGroupRules takes no resource",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::\*\]",
+        r"TrainingStack/Cluster/ExecutionRole/DefaultPolicy/Resource",
+        "ec2:Describe… and fsx:DescribeFileSystems take no resource",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::arn:.*:(network-interface|instance)/\*\]",
+        r"TrainingStack/Cluster/ExecutionRole/DefaultPolicy/Resource",
+        "HyperPod makes the interfaces of its nodes itself, and the nodes are instances of a service account",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::<.*\.Arn>:\*\]",
+        r".*/framework-onEvent/ServiceRole/DefaultPolicy/Resource",
+        "CDK's provider framework invokes any version of the one function it stands for",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::arn:.*:s3:::<.*bucketlifecyclename.*>/\*\]",
+        r"TrainingStack/(Cluster/ExecutionRole|LifecycleScripts/Unpack/ServiceRole)/DefaultPolicy/Resource",
+        "objects of the lifecycle bucket: prefixes are named after content, and old ones stay readable",
+    ),
+)
+
+# cfn-lint: rule, pattern of the message, reason.
+LINT: tuple[tuple[str, str, str], ...] = (
+    ("W3010", r"Avoid hardcoding availability zones", "zones are named by whoever writes the project"),
+    ("W3005", r"dependency already enforced", "CDK depends on whole constructs; the doubled DependsOn does no harm"),
+)

@@ -1,0 +1,105 @@
+"""Projects synthesized in this process."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+
+from fmblocks.project import Project
+from fmblocks_stacks.assembly import build
+
+Template = dict[str, Any]
+EXAMPLES = ("trial-g6.yaml", "slurm-p5en.yaml")
+# Forms a project can have that the examples do not show: one line each, on top of the smallest project.
+FORMS = {
+    "zone names": "region: us-west-2\nnetwork: {availability_zones: [us-west-2a], cidr: 10.0.0.0/20}\n",
+    "a region without an account": "region: us-west-2\nnetwork: {availability_zones: [usw2-az2]}\n",
+    "two zones of any region": "network: {availability_zones: 2, nat_gateways: 2}\n",
+}
+TRAINING = """\
+storage: {lustre: {deployment_type: persistent_2, capacity_gib: 1200, throughput_mbps_per_tib: 125}}
+training:
+  node_groups:
+    - {name: controller, role: controller, instance_type: m7i.xlarge, count: 1}
+    - {name: gpu, instance_type: g6.2xlarge, count: 2}
+"""
+
+
+@dataclass(frozen=True)
+class Synthesized:
+    """A cloud assembly."""
+
+    app: cdk.App
+    folder: Path
+    foundation: Template
+    training: Template
+
+    @property
+    def templates(self) -> dict[str, Template]:
+        """By construct id."""
+        return {"FoundationStack": self.foundation, "TrainingStack": self.training}
+
+
+Synthesize = Callable[[Path], Synthesized]
+
+
+@pytest.fixture(scope="session")
+def synthesize(cdk_context: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Synthesize:
+    """Synthesizes a project file with the flags of cdk.json."""
+
+    @functools.cache
+    def once(file: Path) -> Synthesized:
+        folder = tmp_path_factory.mktemp("assembly")
+        app = cdk.App(context=cdk_context, outdir=str(folder))
+        build(app, [Project.load(file)])
+        app.synth()
+        found = {name: _template(folder, name) for name in ("FoundationStack", "TrainingStack")}
+        return Synthesized(app, folder, found["FoundationStack"], found["TrainingStack"])
+
+    return once
+
+
+def _template(folder: Path, stack: str) -> Template:
+    file = folder / f"{stack}.template.json"
+    found: Template = json.loads(file.read_text()) if file.exists() else {"Resources": {}}
+    return found
+
+
+@pytest.fixture(scope="session")
+def form(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Writes a project of a form that the examples do not show; the same text gives the same file."""
+
+    @functools.cache
+    def write(text: str) -> Path:
+        file = tmp_path_factory.mktemp("project") / "project.yaml"
+        file.write_text("name: my-project\n" + text + TRAINING)
+        return file
+
+    return write
+
+
+@pytest.fixture(scope="module", params=[*EXAMPLES, *FORMS])
+def synthesized(
+    request: pytest.FixtureRequest, synthesize: Synthesize, form: Callable[[str], Path], root: Path
+) -> Synthesized:
+    """Every example and every form."""
+    name = request.param
+    return synthesize(form(FORMS[name]) if name in FORMS else root / "projects" / name)
+
+
+@pytest.fixture(scope="module")
+def large(synthesize: Synthesize, root: Path) -> Synthesized:
+    """The reference project of 16 × p5en."""
+    return synthesize(root / "projects" / "slurm-p5en.yaml")
+
+
+def of_type(template: Template, resource_type: str) -> dict[str, Any]:
+    """The resources of a type, by logical id."""
+    return {id: found for id, found in template["Resources"].items() if found["Type"] == resource_type}

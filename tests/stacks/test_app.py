@@ -1,0 +1,164 @@
+"""``app.py`` as the CDK CLI runs it: a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.stacks.conftest import EXAMPLES
+
+SMALL = 'name: my-project\naccount: "111122223333"\nregion: us-west-2\nnetwork: {availability_zones: [usw2-az2]}\n'
+
+
+def run(root: Path, out: Path, context: dict[str, Any], *, around: tuple[str, ...] = (), **variables: str) -> Any:
+    """Run app.py with a context, as the CLI does; give back the process."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("CDK_", "AWS_"))}
+    return subprocess.run(
+        [*around, sys.executable, "-P", "app.py"],
+        cwd=root,
+        env={**kept, **variables, "CDK_OUTDIR": str(out), "CDK_CONTEXT_JSON": json.dumps(context)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {
+        str(file.relative_to(folder)): file.read_bytes()
+        for file in folder.rglob("*")
+        if file.is_file() and file.name != "validation-report.json"  # it names the folder
+    }
+
+
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_two_synths_are_byte_identical(root: Path, tmp_path: Path, cdk_context: dict[str, Any], example: str) -> None:
+    context = {**cdk_context, "project": f"projects/{example}"}
+    # Another hash seed, another time zone, another day for whoever asks the environment.
+    for name, seed in (("one", "1"), ("two", "2")):
+        found = run(root, tmp_path / name, context, PYTHONHASHSEED=seed, TZ=f"UTC{seed}", SOURCE_DATE_EPOCH=seed * 9)
+        assert found.returncode == 0, found.stderr
+    one, two = contents(tmp_path / "one"), contents(tmp_path / "two")
+    assert one.keys() == two.keys()
+    assert [name for name in one if one[name] != two[name]] == []
+
+
+def test_synth_needs_no_network(root: Path, tmp_path: Path, cdk_context: dict[str, Any]) -> None:
+    alone = ("unshare", "--net")
+    if subprocess.run([*alone, "true"], capture_output=True, check=False).returncode:
+        pytest.skip("this user may not make a network namespace")
+    context = {**cdk_context, "project": "projects/slurm-p5en.yaml"}
+    found = run(root, tmp_path, context, around=alone)
+    assert found.returncode == 0, found.stderr
+    assert "missing" not in json.loads((tmp_path / "manifest.json").read_text())
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "the file is empty"),
+        ("name: [", "YAML syntax"),
+        (SMALL + "name: other\n", "the key stands twice, first in line 1"),
+        (SMALL + "storage: {lustre: {capacity_gib: lots}}\n", "lots is not a whole number"),
+        (SMALL + "foo: 1\n", "foo: is an unknown key"),
+        (SMALL.replace('"111122223333"', "1111"), "1111 takes exactly 12 digits"),
+        (
+            SMALL + "training: {node_groups: [{name: gpu, instance_type: p5em.48xlarge, count: 1}]}\n",
+            "p5em.48xlarge is not an instance type of the catalogue; did you mean p5e.48xlarge",
+        ),
+        (SMALL.replace("usw2-az2", "use1-az1"), "use1-az1 is not a zone of region us-west-2"),
+        (SMALL.replace("region: us-west-2\n", ""), "usw2-az2 can only be used with a region"),
+        (SMALL.replace("[usw2-az2]", "[usw2-az2], cidr: 10.0.0.0/24"), "10.0.0.0/24 is too small"),
+        (
+            SMALL + "storage: {lustre: {capacity_gib: 1200, deployment_type: scratch_2, "
+            "data_repository_associations: [{path: /a, bucket: My_Bucket}]}}\n",
+            "My_Bucket is no bucket name",
+        ),
+        (None, "there is no such file"),
+    ],
+)
+def test_a_wrong_project_ends_with_findings_and_nothing_written(
+    root: Path, tmp_path: Path, cdk_context: dict[str, Any], text: str | None, said: str
+) -> None:
+    file, out = tmp_path / "project.yaml", tmp_path / "out"
+    if text is not None:
+        file.write_text(text)
+    found = run(root, out, {**cdk_context, "project": str(file)})
+    assert found.returncode == 1
+    assert said in found.stderr
+    assert "Traceback" not in found.stderr
+    assert not out.exists()
+
+
+def test_many_projects_become_stages(root: Path, tmp_path: Path, cdk_context: dict[str, Any]) -> None:
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.yaml").write_text(SMALL.replace("my-project", name))
+    out = tmp_path / "out"
+    found = run(root, out, {**cdk_context, "projects": str(tmp_path / "*.yaml")})
+    assert found.returncode == 0, found.stderr
+    manifest = json.loads((out / "assembly-second" / "manifest.json").read_text())
+    (stack,) = [one for one in manifest["artifacts"].values() if one["type"] == "aws:cloudformation:stack"]
+    assert stack["displayName"] == "second/FoundationStack"
+    assert stack["properties"]["stackName"] == "second-FoundationStack"
+
+
+def test_projects_of_one_name_are_refused(root: Path, tmp_path: Path, cdk_context: dict[str, Any]) -> None:
+    for name in ("first", "second"):
+        (tmp_path / f"{name}.yaml").write_text(SMALL)
+    found = run(root, tmp_path / "out", {**cdk_context, "projects": str(tmp_path / "*.yaml")})
+    assert found.returncode == 1
+    assert "my-project is the name of" in found.stderr
+    found = run(root, tmp_path / "out", {**cdk_context, "projects": str(tmp_path / "*.yml")})
+    assert "matches no file" in found.stderr
+
+
+def test_the_wheel_gives_the_same_templates(root: Path, tmp_path: Path, cdk_context: dict[str, Any]) -> None:
+    """Installed in a folder with no checkout on the path, from a build of what is committed and not."""
+    built = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")]
+    subprocess.run(built, cwd=root, check=True, capture_output=True)
+    (wheel,) = (tmp_path / "dist").glob("*.whl")
+    shutil.unpack_archive(wheel, tmp_path / "installed", "zip")
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    shutil.copy(root / "app.py", elsewhere)
+    shutil.copytree(root / "projects", elsewhere / "projects")
+    context = {**cdk_context, "project": "projects/slurm-p5en.yaml"}
+    from_wheel = run(elsewhere, tmp_path / "wheel", context, PYTHONPATH=str(tmp_path / "installed"))
+    assert from_wheel.returncode == 0, from_wheel.stderr
+    from_checkout = run(root, tmp_path / "checkout", context)
+    assert from_checkout.returncode == 0, from_checkout.stderr
+    for stack in ("FoundationStack", "TrainingStack"):
+        name = f"{stack}.template.json"
+        assert (tmp_path / "wheel" / name).read_bytes() == (tmp_path / "checkout" / name).read_bytes()
+
+    where = "import fmblocks, fmblocks_stacks, fmblocks_lambda; print(fmblocks.__file__, fmblocks_lambda.__file__)"
+    shown = subprocess.run(
+        [sys.executable, "-P", "-c", where],
+        cwd=elsewhere,
+        env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert str(root) not in shown.stdout
+
+
+def test_the_readme_app_synthesizes(root: Path, tmp_path: Path, cdk_context: dict[str, Any]) -> None:
+    """The app of the README, which passes its own VPC, bucket, key and role, run as it stands there."""
+    readme = (root / "README.md").read_text()
+    (app,) = [code for code in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "app.synth()" in code]
+    (tmp_path / "app.py").write_text(app)
+    found = run(tmp_path, tmp_path / "out", {**cdk_context})
+    assert found.returncode == 0, found.stderr
+    template = json.loads(next((tmp_path / "out").glob("*.template.json")).read_text())
+    kinds = [resource["Type"] for resource in template["Resources"].values()]
+    assert kinds.count("AWS::SageMaker::Cluster") == 1
+    assert kinds.count("AWS::FSx::FileSystem") == 1

@@ -1,0 +1,401 @@
+"""Properties of the templates, over every example and form."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
+
+from tests.stacks.conftest import Synthesize, Synthesized, Template, of_type
+
+KEPT = {
+    "AWS::APS::Workspace",
+    "AWS::EC2::SecurityGroup",
+    "AWS::EC2::SecurityGroupEgress",
+    "AWS::EC2::SecurityGroupIngress",
+    "AWS::EC2::VPC",
+    "AWS::FSx::FileSystem",
+    "AWS::KMS::Key",
+    "AWS::S3::Bucket",
+    "AWS::S3::BucketPolicy",
+}
+
+
+def walk(node: object) -> Iterator[tuple[str, Any]]:
+    """Every key and value below a node."""
+    if isinstance(node, dict):
+        for key, value in node.items():
+            yield key, value
+            yield from walk(value)
+    elif isinstance(node, list):
+        for item in node:
+            yield from walk(item)
+
+
+def statements(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every IAM statement of roles and policies."""
+    for resource_type, key in (("AWS::IAM::Policy", "PolicyDocument"), ("AWS::IAM::ManagedPolicy", "PolicyDocument")):
+        for id, policy in of_type(template, resource_type).items():
+            for statement in policy["Properties"][key]["Statement"]:
+                yield id, statement
+
+
+def as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [value]
+
+
+def test_nothing_was_looked_up(synthesized: Synthesized) -> None:
+    assert "missing" not in json.loads((synthesized.folder / "manifest.json").read_text())
+    text = json.dumps(synthesized.templates)
+    assert "dummy" not in text
+    assert "vpc-12345" not in text
+
+
+def test_nothing_is_exported_or_imported(synthesized: Synthesized) -> None:
+    for template in synthesized.templates.values():
+        assert "Fn::ImportValue" not in json.dumps(template)
+        assert all("Export" not in output for output in template.get("Outputs", {}).values())
+
+
+def test_what_training_reads_the_foundation_publishes(synthesized: Synthesized) -> None:
+    published = {
+        parameter["Properties"]["Name"] for parameter in of_type(synthesized.foundation, "AWS::SSM::Parameter").values()
+    }
+    read = {
+        parameter["Default"]
+        for parameter in synthesized.training["Parameters"].values()
+        if parameter["Type"] == "AWS::SSM::Parameter::Value<String>" and parameter["Default"].startswith("/fmblocks/")
+    }
+    assert read
+    assert read <= published
+    for parameter in of_type(synthesized.foundation, "AWS::SSM::Parameter").values():
+        assert parameter["Properties"]["Type"] == "String"
+        assert not isinstance(parameter["Properties"]["Value"], list)
+
+
+def test_every_bucket_is_published_with_its_key(synthesized: Synthesized) -> None:
+    names = {
+        parameter["Properties"]["Name"].split("/", 3)[3]: parameter["Properties"]["Value"]
+        for parameter in of_type(synthesized.foundation, "AWS::SSM::Parameter").values()
+    }
+    buckets = of_type(synthesized.foundation, "AWS::S3::Bucket")
+    with_key = [id for id, bucket in buckets.items() if "KMSMasterKeyID" in json.dumps(bucket)]
+    for id in with_key:
+        (name,) = [name for name, value in names.items() if value == {"Ref": id}]
+        assert names[name.replace("/name", "/key-arn")]["Fn::GetAtt"][0].startswith("Key")
+
+
+def test_only_unique_names_are_given(synthesized: Synthesized) -> None:
+    """A name blocks replacement and a second deployment; these are unique by construction."""
+    given = set()
+    for template in synthesized.templates.values():
+        for resource in template["Resources"].values():
+            name = PHYSICAL_NAMES.get(resource["Type"])
+            if name and name in resource["Properties"]:
+                given.add((resource["Type"], json.dumps(resource["Properties"][name])))
+    kinds = {kind for kind, _ in given}
+    assert kinds == {"AWS::SSM::Parameter", "AWS::S3::Bucket"}
+    (bucket,) = [name for kind, name in given if kind == "AWS::S3::Bucket"]
+    assert "sagemaker-" in bucket
+    assert "AWS::StackId" in bucket
+
+
+PHYSICAL_NAMES = {
+    "AWS::S3::Bucket": "BucketName",
+    "AWS::SSM::Parameter": "Name",
+    "AWS::IAM::Role": "RoleName",
+    "AWS::Lambda::Function": "FunctionName",
+    "AWS::Logs::LogGroup": "LogGroupName",
+    "AWS::SageMaker::Cluster": "ClusterName",
+    "AWS::EC2::SecurityGroup": "GroupName",
+    "AWS::KMS::Alias": "AliasName",
+}
+
+
+def test_the_kept_set(synthesized: Synthesized) -> None:
+    """Kept: data, the key, and the network that data stands on; everything else goes with its stack."""
+    kept = {
+        id: resource
+        for template in synthesized.templates.values()
+        for id, resource in template["Resources"].items()
+        if resource.get("DeletionPolicy", "Delete") != "Delete"
+    }
+    subnets = {id: found for id, found in kept.items() if found["Type"] == "AWS::EC2::Subnet"}
+    assert {found["Type"] for id, found in kept.items() if id not in subnets} == KEPT
+    assert len(subnets) == 1  # the private one of the primary zone
+    (lustre,) = of_type(synthesized.foundation, "AWS::FSx::FileSystem").values()
+    assert lustre["Properties"]["SubnetIds"] == [{"Ref": next(iter(subnets))}]
+    for id, found in kept.items():
+        logs = id.startswith("Logs")
+        assert found["DeletionPolicy"] == ("Retain" if logs else "RetainExceptOnCreate")
+        assert found["UpdateReplacePolicy"] == "Retain"
+    for resource in synthesized.foundation["Resources"].values():
+        if resource["Type"] in KEPT:
+            assert resource.get("DeletionPolicy") not in (None, "Delete"), resource["Type"]
+
+
+def test_what_lustre_carries_is_kept_and_waited_for(synthesized: Synthesized) -> None:
+    (lustre,) = of_type(synthesized.foundation, "AWS::FSx::FileSystem").values()
+    groups = [group["Fn::GetAtt"][0] for group in lustre["Properties"]["SecurityGroupIds"]]
+    rules = {
+        id: rule
+        for kind in ("Ingress", "Egress")
+        for id, rule in of_type(synthesized.foundation, f"AWS::EC2::SecurityGroup{kind}").items()
+        if rule["Properties"]["GroupId"]["Fn::GetAtt"][0] in groups
+    }
+    assert rules
+    assert set(rules) | set(groups) <= set(lustre["DependsOn"])
+
+
+def test_lustre_lets_nodes_and_itself_in(synthesized: Synthesized) -> None:
+    (lustre,) = of_type(synthesized.foundation, "AWS::FSx::FileSystem").values()
+    own = lustre["Properties"]["SecurityGroupIds"][0]
+    (efa,) = [
+        {"Fn::GetAtt": [id, "GroupId"]}
+        for id in of_type(synthesized.foundation, "AWS::EC2::SecurityGroup")
+        if id.startswith("EfaGroup")
+    ]
+    opened = {
+        (json.dumps(found["SourceSecurityGroupId"]), found["FromPort"], found["ToPort"])
+        for rule in of_type(synthesized.foundation, "AWS::EC2::SecurityGroupIngress").values()
+        if (found := rule["Properties"])["GroupId"] == own
+    }
+    assert opened == {(json.dumps(peer), *ports) for peer in (own, efa) for ports in ((988, 988), (1018, 1023))}
+
+
+def test_the_efa_group_is_open_to_itself_both_ways(synthesized: Synthesized) -> None:
+    for kind, peer in (("Ingress", "SourceSecurityGroupId"), ("Egress", "DestinationSecurityGroupId")):
+        (rule,) = [
+            rule["Properties"]
+            for id, rule in of_type(synthesized.foundation, f"AWS::EC2::SecurityGroup{kind}").items()
+            if id.startswith("EfaGroup")
+        ]
+        assert rule["IpProtocol"] == "-1"
+        assert rule["GroupId"] == rule[peer]
+        assert "CidrIp" not in rule
+
+
+def test_every_private_route_table_has_the_s3_endpoint_and_a_nat(synthesized: Synthesized) -> None:
+    private = {id for id in of_type(synthesized.foundation, "AWS::EC2::RouteTable") if "PrivateRouteTable" in id}
+    (endpoint,) = of_type(synthesized.foundation, "AWS::EC2::VPCEndpoint").values()
+    assert {table["Ref"] for table in endpoint["Properties"]["RouteTableIds"]} == private
+    routed = {
+        route["Properties"]["RouteTableId"]["Ref"]
+        for route in of_type(synthesized.foundation, "AWS::EC2::Route").values()
+        if "NatGatewayId" in route["Properties"]
+    }
+    assert routed == private
+
+
+def test_nothing_names_a_policy_wildcard_action(synthesized: Synthesized) -> None:
+    for template in synthesized.templates.values():
+        for id, statement in statements(template):
+            for action in as_list(statement["Action"]):
+                assert "*" not in action, id
+
+
+# Where each action was read: SageMaker AI guide *IAM role for SageMaker HyperPod* (nodes), rule HP-15 (fsx), *Customer
+# managed key encryption* (volumes); Managed Prometheus guide *IAM permissions*; VPC guide *Publish flow logs to
+# CloudWatch Logs*; Service Authorization Reference for the two handlers; CDK's provider framework for lambda:….
+TAKES_NO_RESOURCE = {
+    "ec2:DescribeDhcpOptions",
+    "ec2:DescribeNetworkInterfaces",
+    "ec2:DescribeSecurityGroupRules",
+    "ec2:DescribeSecurityGroups",
+    "ec2:DescribeSubnets",
+    "ec2:DescribeVpcs",
+    "fsx:DescribeFileSystems",
+}
+ACTIONS = TAKES_NO_RESOURCE | {
+    "aps:RemoteWrite",
+    "ec2:CreateNetworkInterface",
+    "ec2:CreateNetworkInterfacePermission",
+    "ec2:CreateTags",
+    "ec2:DeleteNetworkInterface",
+    "ec2:DeleteNetworkInterfacePermission",
+    "ec2:DetachNetworkInterface",
+    "ec2:RevokeSecurityGroupEgress",
+    "ec2:RevokeSecurityGroupIngress",
+    "iam:PassRole",
+    "kms:Decrypt",
+    "kms:GenerateDataKey",
+    "lambda:GetFunction",
+    "lambda:InvokeFunction",
+    "logs:CreateLogStream",
+    "logs:DescribeLogStreams",
+    "logs:PutLogEvents",
+    "s3:DeleteObject",
+    "s3:GetObject",
+    "s3:ListBucket",
+    "s3:PutObject",
+}
+
+
+def test_every_action_is_known_and_scoped(synthesized: Synthesized) -> None:
+    for template in synthesized.templates.values():
+        for id, statement in statements(template):
+            actions = set(as_list(statement["Action"]))
+            assert actions <= ACTIONS, (id, actions - ACTIONS)
+            if "*" in as_list(statement["Resource"]):
+                assert actions <= TAKES_NO_RESOURCE, (id, actions)
+
+
+def test_every_use_of_the_key_is_allowed(synthesized: Synthesized) -> None:
+    """Walks each KmsKeyId to what lets its user use the key: a statement of the key, or a grant of an identity."""
+    (key_id,) = of_type(synthesized.foundation, "AWS::KMS::Key")
+    policy = synthesized.foundation["Resources"][key_id]["Properties"]["KeyPolicy"]["Statement"]
+    services = {
+        re.sub(r"^logs\..*", "logs", json.dumps(statement["Principal"]["Service"]).strip('"'))
+        for statement in policy
+        if "Service" in statement["Principal"]
+    }
+    linked = {statement.get("Sid") for statement in policy if statement["Principal"] == {"AWS": "*"}}
+    account = [statement for statement in policy if statement["Action"] == "kms:*"]
+    assert len(account) == 1  # this lets IAM policies of the account, the deploying role's among them, use the key
+    names = ("KmsKeyId", "KMSMasterKeyID", "KmsKeyArn", "VolumeKmsKeyId", "KmsMasterKeyId")
+    users = {
+        "AWS::FSx::FileSystem": lambda: bool(account),  # used through the deploying role, by grants
+        "AWS::Logs::LogGroup": lambda: any("logs" in service for service in services),
+        # Written by people and nodes through IAM, and by the file system's service-linked role.
+        "AWS::S3::Bucket": lambda: bool(account) and "FsxDataRepositories" in linked,
+    }
+    used = set()
+    for template in synthesized.templates.values():
+        for resource in template["Resources"].values():
+            for name, _value in walk(resource.get("Properties", {})):
+                if name in names:
+                    used.add(resource["Type"])
+                    assert users[resource["Type"]](), resource["Type"]
+    assert {"AWS::Logs::LogGroup", "AWS::S3::Bucket"} <= used
+
+
+def test_readers_of_an_encrypted_bucket_may_decrypt(large: Synthesized) -> None:
+    """The nodes and the unpacking function: without the key their bucket permissions are worth nothing."""
+    for role in ("ClusterExecutionRole", "LifecycleScriptsUnpackServiceRole"):
+        mine = [statement for id, statement in statements(large.training) if id.startswith(role)]
+        assert any("s3:ListBucket" in as_list(statement["Action"]) for statement in mine)
+        assert any("kms:Decrypt" in as_list(statement["Action"]) for statement in mine)
+
+
+def test_tags_are_on_everything_that_takes_them(large: Synthesized) -> None:
+    for template in large.templates.values():
+        for id, resource in template["Resources"].items():
+            kind = resource["Type"]
+            if kind.startswith(("Custom::", "AWS::CDK::")):
+                continue
+            schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-west-2", kind).schema
+            place = (schema.get("tagging") or {}).get("tagProperty", "/properties/Tags").rsplit("/", 1)[1]
+            if place not in schema["properties"] or kind in NOT_TAGGED_BY_CDK:
+                continue
+            tags = resource["Properties"].get(place, [])
+            listed = {tag["Key"]: tag["Value"] for tag in tags} if isinstance(tags, list) else tags
+            assert listed.get("team") == "research", (id, kind)
+            assert listed.get("cost-center") == "4711", (id, kind)
+            assert listed.get("fmblocks:project") == "llm-pretrain", (id, kind)
+
+
+# Tags of stand-alone rules and endpoints' policies do not exist in the L1 as a taggable resource.
+NOT_TAGGED_BY_CDK = {"AWS::EC2::SecurityGroupIngress", "AWS::EC2::SecurityGroupEgress"}
+
+
+def test_zone_changes_touch_no_other_subnet(synthesize: Synthesize, form: Callable[[str], Path]) -> None:
+    def subnets(zones: str) -> dict[str, Any]:
+        text = f"region: us-west-2\nnetwork: {{availability_zones: [{zones}], primary_availability_zone: usw2-az2}}\n"
+        return of_type(synthesize(form(text)).foundation, "AWS::EC2::Subnet")
+
+    two, three, reordered = (
+        subnets("usw2-az2, usw2-az4"),
+        subnets("usw2-az1, usw2-az2, usw2-az4"),
+        subnets("usw2-az4, usw2-az1, usw2-az2"),
+    )
+    assert len(two) == 4
+    assert len(three) == 6
+    assert {id: three[id] for id in two} == two
+    assert reordered == three
+
+
+def test_addresses_of_the_default_split(large: Synthesized) -> None:
+    subnets = of_type(large.foundation, "AWS::EC2::Subnet").values()
+    assert {(found["Properties"]["AvailabilityZoneId"], found["Properties"]["CidrBlock"]) for found in subnets} == {
+        ("usw2-az1", "10.20.128.0/20"),
+        ("usw2-az1", "10.20.240.0/24"),
+        ("usw2-az2", "10.20.0.0/17"),
+        ("usw2-az2", "10.20.241.0/24"),
+    }
+
+
+def test_zone_names_go_where_names_belong(synthesize: Synthesize, form: Callable[[str], Path]) -> None:
+    named = synthesize(form("region: us-west-2\nnetwork: {availability_zones: [us-west-2a], cidr: 10.0.0.0/20}\n"))
+    for subnet in of_type(named.foundation, "AWS::EC2::Subnet").values():
+        assert subnet["Properties"]["AvailabilityZone"] == "us-west-2a"
+        assert "AvailabilityZoneId" not in subnet["Properties"]
+
+
+def test_the_reference_cluster(large: Synthesized) -> None:
+    (cluster,) = of_type(large.training, "AWS::SageMaker::Cluster").values()
+    properties = cluster["Properties"]
+    assert properties["NodeRecovery"] == "Automatic"
+    assert "NodeProvisioningMode" not in properties
+    assert properties["Orchestrator"] == {"Slurm": {"SlurmConfigStrategy": "Managed"}}
+    assert [group["InstanceGroupName"] for group in properties["InstanceGroups"]] == ["controller", "gpu", "login"]
+    by_name = {group["InstanceGroupName"]: group for group in properties["InstanceGroups"]}
+    assert by_name["gpu"]["InstanceType"] == "ml.p5en.48xlarge"
+    assert by_name["gpu"]["InstanceCount"] == 16
+    assert by_name["gpu"]["SlurmConfig"] == {"NodeType": "Compute", "PartitionNames": ["gpu"]}
+    assert by_name["controller"]["SlurmConfig"] == {"NodeType": "Controller"}
+    assert [name for name, group in by_name.items() if "TrainingPlanArn" in group] == ["gpu"]
+    for group in by_name.values():
+        ebs, lustre = group["InstanceStorageConfigs"]
+        assert ebs == {"EbsVolumeConfig": {"VolumeSizeInGB": 500}}
+        assert lustre["FsxLustreConfig"]["MountPath"] == "/fsx"
+        assert group["LifeCycleConfig"]["OnInitComplete"] == "on_init_complete.sh"
+    bundle = next(id for id, found in large.training["Resources"].items() if found["Type"] == "Custom::LifecycleBundle")
+    assert bundle in cluster["DependsOn"]
+    prefix = large.training["Resources"][bundle]["Properties"]["Prefix"]
+    assert re.fullmatch("[0-9a-f]{64}", prefix)
+    assert f"/{prefix}/" in json.dumps(by_name["gpu"]["LifeCycleConfig"]["SourceS3Uri"])
+
+
+def test_without_scripts_a_group_has_no_lifecycle(synthesize: Synthesize, root: Path) -> None:
+    trial = synthesize(root / "projects" / "trial-g6.yaml").training
+    assert "LifeCycleConfig" not in json.dumps(trial)
+    assert not of_type(trial, "AWS::Lambda::Function")
+
+
+def test_the_reference_file_system(large: Synthesized) -> None:
+    (lustre,) = of_type(large.foundation, "AWS::FSx::FileSystem").values()
+    assert lustre["Properties"]["FileSystemTypeVersion"] == "2.15"
+    assert lustre["Properties"]["LustreConfiguration"] == {
+        "DeploymentType": "PERSISTENT_2",
+        "EfaEnabled": True,
+        "MetadataConfiguration": {"Iops": 12000, "Mode": "USER_PROVISIONED"},
+        "PerUnitStorageThroughput": 500,
+    }
+    links = of_type(large.foundation, "AWS::FSx::DataRepositoryAssociation")
+    by_path = {found["Properties"]["FileSystemPath"]: (id, found) for id, found in links.items()}
+    (first, exports), (_second, imports) = by_path["/checkpoints"], by_path["/datasets"]
+    assert exports["Properties"]["S3"] == {"AutoExportPolicy": {"Events": ["NEW", "CHANGED"]}}
+    assert imports["Properties"]["S3"] == {"AutoImportPolicy": {"Events": ["NEW", "CHANGED", "DELETED"]}}
+    assert imports["Properties"]["DataRepositoryPath"] == "s3://llm-pretrain-datasets/v1/"
+    assert imports["Properties"]["BatchImportMetaDataOnCreate"] is True
+    assert first in imports["DependsOn"]  # one request at a time
+
+
+def test_templates_are_within_the_limits_of_cloudformation(synthesized: Synthesized) -> None:
+    for name, template in synthesized.templates.items():
+        assert len(template["Resources"]) <= 500
+        assert len(template.get("Parameters", {})) <= 200
+        assert (synthesized.folder / f"{name}.template.json").stat().st_size < 1_000_000
+
+
+@pytest.mark.parametrize("stack", ["FoundationStack", "TrainingStack"])
+def test_termination_protection(large: Synthesized, stack: str) -> None:
+    manifest = json.loads((large.folder / "manifest.json").read_text())
+    found = manifest["artifacts"][stack]["properties"].get("terminationProtection", False)
+    assert found is (stack == "FoundationStack")
+    assert manifest["artifacts"][stack]["properties"]["stackName"] == f"llm-pretrain-{stack}"
