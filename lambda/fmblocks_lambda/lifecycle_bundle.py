@@ -8,6 +8,7 @@ marker is ours alone to remove.
 from __future__ import annotations
 
 import hashlib
+import shutil
 import tempfile
 import zipfile
 from collections.abc import Iterator
@@ -48,7 +49,7 @@ def _install(s3: S3Client, bucket: str, prefix: str, owner: str, source_bucket: 
     if marker in _keys(s3, bucket, marker):
         return  # written before; the asset of an earlier deployment may be gone or out of reach
     with tempfile.TemporaryFile() as archive:
-        s3.download_fileobj(source_bucket, source_key, archive)
+        shutil.copyfileobj(s3.get_object(Bucket=source_bucket, Key=source_key)["Body"], archive)
         with zipfile.ZipFile(archive) as files:
             for entry in files.infolist():
                 if entry.is_dir():
