@@ -49,7 +49,7 @@ deploy-local: setup ## put TrainingStack into a local AWS (PROJECT=projects/….
 	@printf '%s\n' '' \
 	  '== TrainingStack is deployed, in the local AWS. Look around with any AWS tool, for example' \
 	  '   .venv/bin/fmblocks local run -- npx cdk list --long -c project=$(PROJECT)' \
-	  '   .venv/bin/fmblocks local run -- python docs/look_around.py $(PROJECT)' \
+	  '   .venv/bin/fmblocks local run -- python docs/examples/look_around.py $(PROJECT)' \
 	  '   .venv/bin/fmblocks local run -- aws fsx describe-file-systems      (where the AWS CLI is installed)' \
 	  '== In a real account, with credentials in the environment and the account bootstrapped:' \
 	  '   npx cdk deploy TrainingStack -c project=$(PROJECT)' \
@@ -58,10 +58,10 @@ deploy-local: setup ## put TrainingStack into a local AWS (PROJECT=projects/….
 destroy-local: setup ## remove TrainingStack from the local AWS; ALL=1 unlocks and removes FoundationStack too
 	$(IN_LOCAL_AWS) npx cdk destroy TrainingStack -c project=$(PROJECT) --force
 ifeq ($(ALL),1)
-	$(IN_LOCAL_AWS) python docs/unlock.py $(PROJECT)
+	$(IN_LOCAL_AWS) python docs/examples/unlock.py $(PROJECT)
 	$(IN_LOCAL_AWS) npx cdk destroy FoundationStack -c project=$(PROJECT) --force
 	@echo '== what is kept: data, its key, and the network it stands on'
-	$(IN_LOCAL_AWS) python docs/look_around.py $(PROJECT)
+	$(IN_LOCAL_AWS) python docs/examples/look_around.py $(PROJECT)
 endif
 
 check: setup ## lint and types

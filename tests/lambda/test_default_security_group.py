@@ -7,7 +7,6 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 
@@ -86,24 +85,11 @@ def test_a_refusal_is_not_hidden(ec2: Any, stub: Stubber) -> None:
         on_event(event("Create"), None, ec2=ec2)
 
 
-def test_throttling_is_waited_out(ec2: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+def test_throttling_is_waited_out(ec2: Any, answer_with: Any) -> None:
     throttled = b"<Response><Errors><Error><Code>RequestLimitExceeded</Code><Message/></Error></Errors></Response>"
     empty = b"<DescribeSecurityGroupRulesResponse><securityGroupRuleSet/></DescribeSecurityGroupRulesResponse>"
     answers = [(503, throttled), (503, throttled), (200, empty)]
 
-    def answer(request: Any, **_: Any) -> AWSResponse:
-        status, body = answers.pop(0)
-        return AWSResponse(request.url, status, {}, _Raw(body))
-
-    ec2.meta.events.register("before-send", answer)
+    answer_with(ec2, answers)
     on_event(event("Create"), None, ec2=ec2)
     assert answers == []
-
-
-class _Raw:
-    def __init__(self, body: bytes) -> None:
-        self.body = body
-
-    def stream(self, *_: Any, **__: Any) -> Iterator[bytes]:
-        yield self.body

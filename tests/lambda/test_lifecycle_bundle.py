@@ -10,7 +10,6 @@ from typing import Any
 
 import boto3
 import pytest
-from botocore.awsrequest import AWSResponse
 from botocore.exceptions import ClientError
 from botocore.response import StreamingBody
 from botocore.stub import Stubber
@@ -162,23 +161,10 @@ def test_a_path_that_leaves_the_prefix_is_refused(s3: Any, stub: Stubber, owner:
         on_event(event("Create"), None, s3=s3)
 
 
-def test_throttling_is_waited_out(s3: Any, owner: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("time.sleep", lambda _seconds: None)
+def test_throttling_is_waited_out(s3: Any, owner: str, answer_with: Any) -> None:
     slow = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
     answers = [(503, slow), (503, slow), (200, b"<ListBucketResult/>")]
 
-    def answer(request: Any, **_: Any) -> AWSResponse:
-        status, body = answers.pop(0)
-        return AWSResponse(request.url, status, {}, _Raw(body))
-
-    s3.meta.events.register("before-send", answer)
+    answer_with(s3, answers)
     on_event(event("Delete", PhysicalResourceId=owner), None, s3=s3)
     assert answers == []
-
-
-class _Raw:
-    def __init__(self, body: bytes) -> None:
-        self.body = body
-
-    def stream(self, *_: Any, **__: Any) -> Iterator[bytes]:
-        yield self.body

@@ -23,7 +23,7 @@ def _nag(file: Path, context: dict[str, Any]) -> list[tuple[str, str]]:
     app = cdk.App(context=context)
     build(app, [Project.load(file)])
     return [
-        (violation.rule_name, resource.construct_path)
+        (violation.rule_name, str(resource.construct_path))
         for stack in app.node.children
         if isinstance(stack, cdk.Stack)
         for violation in AwsSolutionsChecks(stack).validate_scope(stack).violations

@@ -157,7 +157,9 @@ def _pattern(_validator: object, pattern: str, value: object, _schema: object) -
         yield jsonschema.ValidationError(f"string [{value}] does not match pattern {pattern}")
 
 
-_Validator = jsonschema.validators.extend(jsonschema.Draft7Validator, {"pattern": _pattern})
+_Validator = jsonschema.validators.extend(  # type: ignore[no-untyped-call]
+    jsonschema.Draft7Validator, {"pattern": _pattern}
+)
 
 
 def _typed(value: object, schema: Properties, root: Properties) -> Properties:

@@ -1,0 +1,46 @@
+"""What a project's stacks hold right now: python docs/examples/look_around.py projects/x.yaml
+
+Works wherever boto3 finds credentials: in a real account, or behind ``fmblocks local run --``.
+"""
+
+from __future__ import annotations
+
+import sys
+
+import boto3
+from botocore.exceptions import ClientError
+
+from fmblocks import Project
+
+
+def main(file: str) -> None:
+    """Print stacks, clusters, file systems with their links, and metrics workspaces."""
+    name = Project.load(file).project.name
+    cloudformation = boto3.client("cloudformation")
+    for stack in (f"{name}-FoundationStack", f"{name}-TrainingStack"):
+        try:
+            found = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
+            print(f"{stack:40} {found['StackStatus']}")
+        except ClientError:
+            print(f"{stack:40} not deployed")
+
+    sagemaker = boto3.client("sagemaker")
+    for cluster in sagemaker.list_clusters()["ClusterSummaries"]:
+        print(f"cluster {cluster['ClusterName']}: {cluster['ClusterStatus']}")
+        described = sagemaker.describe_cluster(ClusterName=cluster["ClusterArn"])
+        for group in described["InstanceGroups"]:
+            print(f"  {group['InstanceGroupName']:20} {group['CurrentCount']:4} × {group['InstanceType']}")
+
+    fsx = boto3.client("fsx")
+    for system in fsx.describe_file_systems()["FileSystems"]:
+        mount = f"{system['DNSName']}@tcp:/{system['LustreConfiguration']['MountName']}"
+        print(f"file system {system['FileSystemId']}: {system['StorageCapacity']} GiB, {mount}")
+    for link in fsx.describe_data_repository_associations()["Associations"]:
+        print(f"  {link['FileSystemId']} {link['FileSystemPath']} ↔ {link['DataRepositoryPath']}")
+
+    for workspace in boto3.client("amp").list_workspaces()["workspaces"]:
+        print(f"metrics workspace {workspace['workspaceId']}: {workspace['status']['statusCode']}")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
