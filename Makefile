@@ -14,7 +14,7 @@ export PATH := $(BIN):$(CURDIR)/node_modules/.bin:$(PATH)
 export UV_COMPILE_BYTECODE := 1
 unexport PYTHONDONTWRITEBYTECODE
 unexport VIRTUAL_ENV
-IN_LOCAL_AWS := $(BIN)/fmblocks local run --
+IN_LOCAL_AWS := $(BIN)/fmblocks local run --project $(PROJECT) --
 
 .PHONY: help setup deploy-local destroy-local check test unit stacks lambda local bench lock clean
 
@@ -49,8 +49,8 @@ deploy-local: setup ## put TrainingStack into a local AWS (PROJECT=projects/….
 	@printf '%s\n' '' \
 	  '== TrainingStack is deployed, in the local AWS. Look around with any AWS tool, for example' \
 	  '   .venv/bin/fmblocks local run -- npx cdk list --long -c project=$(PROJECT)' \
-	  '   .venv/bin/fmblocks local run -- python docs/examples/look_around.py $(PROJECT)' \
-	  '   .venv/bin/fmblocks local run -- aws fsx describe-file-systems      (where the AWS CLI is installed)' \
+	  '   .venv/bin/fmblocks local run --project $(PROJECT) -- python docs/examples/look_around.py $(PROJECT)' \
+	  '   .venv/bin/fmblocks local run --project $(PROJECT) -- aws fsx describe-file-systems   (with the AWS CLI)' \
 	  '== In a real account, with credentials in the environment and the account bootstrapped:' \
 	  '   npx cdk deploy TrainingStack -c project=$(PROJECT)' \
 	  '== make destroy-local removes TrainingStack again; with ALL=1 FoundationStack too'

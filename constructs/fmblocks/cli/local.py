@@ -39,23 +39,25 @@ def down() -> None:
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
-def run(command: Annotated[list[str], typer.Argument(help="The command, after --.")]) -> None:
+def run(
+    command: Annotated[list[str], typer.Argument(help="The command, after --.")],
+    project: Annotated[str | None, typer.Option(help="The project file that says account and region.")] = None,
+) -> None:
     """Run a command in which AWS is the local one: fmblocks local run -- npx cdk deploy TrainingStack.
 
-    Account and region are those of the project that the command deploys (-c project=FILE, else cdk.json's), or
-    123456789012 and us-east-1 where it leaves them open. A cdk command finds them bootstrapped.
+    Account and region are those of --project, else of the project that a cdk command names with -c project=FILE, else
+    of cdk.json's project; 123456789012 and us-east-1 where it leaves them open. A cdk command finds them bootstrapped.
     """
     try:
-        account, region = _place(command)
+        account, region = _place(project or _context_value(command, "project"))
         code = session.run(command, account=account, region=region, say=_say)
     except (session.LocalError, FindingsError) as error:
         _fail(str(error))
     raise typer.Exit(code)
 
 
-def _place(command: Sequence[str]) -> tuple[str, str]:
-    """Account and Region that a command deploys to."""
-    file = _context_value(command, "project")
+def _place(file: str | None) -> tuple[str, str]:
+    """Account and Region of a project file, or of cdk.json's."""
     if file is None:
         settings = Path("cdk.json")
         context = json.loads(settings.read_text(encoding="utf-8")).get("context", {}) if settings.is_file() else {}

@@ -30,6 +30,8 @@ DEFAULT_REGION = "us-east-1"
 _HOST = "127.0.0.1"
 _MODULE = "fmblocks.local.server"
 _PATIENCE_SECONDS = 60
+# Servers that this very process started: it alone can take their end off the system's list.
+_children: dict[int, subprocess.Popen[bytes]] = {}
 
 
 class LocalError(Exception):
@@ -91,6 +93,7 @@ def up(say: Say) -> Session:
             stderr=subprocess.STDOUT,
             start_new_session=True,
         )
+    _children[process.pid] = process
     session = Session(process.pid, port)
     _wait_until_ready(session, process, home / "server.log")
     _save(session)
@@ -110,6 +113,8 @@ def down(say: Say) -> bool:
                 break
             if _gone_within(session.pid, 10):
                 break
+        if (child := _children.pop(session.pid, None)) is not None:
+            child.wait()
     shutil.rmtree(folder(), ignore_errors=True)
     parent = folder().parent
     if parent.name == ".fmblocks" and parent.is_dir() and not any(parent.iterdir()):

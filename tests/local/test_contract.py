@@ -1,0 +1,136 @@
+"""The private names of ministack that the extension hangs on, and what it must be able to deploy."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+
+from fmblocks.local.environment import find_python
+from fmblocks.project import Project
+from fmblocks_stacks.assembly import build
+
+SERVER = """
+import json, os
+os.environ.setdefault("GATEWAY_PORT", "1")
+from fmblocks.local.server import ec2_types, engine, schema_types, services
+"""
+
+
+@pytest.fixture(scope="module")
+def in_server(root: Path) -> Callable[[str], Any]:
+    """Runs code in the server's environment; what it prints is JSON."""
+
+    def run(code: str) -> Any:
+        done = subprocess.run(
+            [str(find_python(print)), "-c", SERVER + code],
+            env={**os.environ, "PYTHONPATH": str(root / "constructs")},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr[-3000:]
+        return json.loads(done.stdout.splitlines()[-1])
+
+    return run
+
+
+def test_every_type_of_the_examples_has_a_handler(
+    in_server: Callable[[str], Any], root: Path, cdk_context: dict[str, Any], tmp_path: Path
+) -> None:
+    supported = set(
+        in_server("schema_types.install(); ec2_types.install(); print(json.dumps(sorted(engine.supported_types())))")
+    )
+    used: set[str] = set()
+    for file in sorted((root / "projects").glob("*.yaml")):
+        app = cdk.App(context=cdk_context, outdir=str(tmp_path / file.stem))
+        build(app, [Project.load(file)])
+        app.synth()
+        for template in (tmp_path / file.stem).glob("*.template.json"):
+            used |= {found["Type"] for found in json.loads(template.read_text())["Resources"].values()}
+    custom = {kind for kind in used if kind.startswith("Custom::")}
+    assert custom == {"Custom::DefaultSecurityGroupLock", "Custom::LifecycleBundle"}
+    assert used - custom <= supported
+
+
+def test_we_register_nothing_that_no_example_uses(in_server: Callable[[str], Any], root: Path) -> None:
+    ours = set(
+        in_server(
+            "before = engine.supported_types(); schema_types.install(); ec2_types.install();"
+            "print(json.dumps(sorted(engine.supported_types() - before)))"
+        )
+    )
+    assert ours == {
+        "AWS::APS::Workspace",
+        "AWS::EC2::EIP",
+        "AWS::EC2::FlowLog",
+        "AWS::EC2::NatGateway",
+        "AWS::EC2::SecurityGroupEgress",
+        "AWS::EC2::SecurityGroupIngress",
+        "AWS::FSx::DataRepositoryAssociation",
+        "AWS::FSx::FileSystem",
+        "AWS::SageMaker::Cluster",
+    }
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "isinstance(engine.provisioners._RESOURCE_HANDLERS, dict)",
+        "isinstance(engine.provisioners._REPLACING_PROPERTIES, dict)",
+        "all({'create', 'delete'} <= set(entry) for entry in (engine.provisioners._RESOURCE_HANDLERS[kind] for kind in "
+        "('AWS::EC2::VPC', 'AWS::EC2::Subnet', 'AWS::EC2::SecurityGroup', 'AWS::S3::Bucket')))",
+        "all(callable(engine.ec2._ACTION_MAP[name]) for name in ('AllocateAddress', 'DescribeAddresses', "
+        "'ReleaseAddress', 'CreateNatGateway', 'DeleteNatGateway', 'CreateFlowLogs', 'DeleteFlowLogs', 'DeleteSubnet', "
+        "'DeleteSecurityGroup', 'AuthorizeSecurityGroupIngress', 'RevokeSecurityGroupEgress'))",
+        "engine.ec2._error('DependencyViolation', 'x', 400)[0] == 400",
+        "engine.ec2._ensure_defaults_initialized() is None",
+        "hasattr(engine.ec2._security_groups, 'items')",
+        "hasattr(engine.s3._buckets, 'get')",
+        "isinstance(engine.router.SERVICE_PATTERNS, dict)",
+        "isinstance(engine.app.SERVICE_HANDLERS, dict) and 'ec2' in engine.app.SERVICE_HANDLERS",
+        "callable(engine.app.main)",
+        "__import__('importlib.metadata').metadata.version('ministack') == '1.5.33'",
+    ],
+)
+def test_private_names_are_what_they_were(in_server: Callable[[str], Any], expression: str) -> None:
+    assert in_server(f"print(json.dumps(bool({expression})))") is True
+
+
+@pytest.mark.parametrize(
+    ("properties", "said"),
+    [
+        ({"FileSystemType": "LUSTRE"}, "'SubnetIds' is a required property"),
+        ({"FileSystemType": "LUSTRE", "SubnetIds": ["s"], "Nope": 1}, "Nope"),
+        ({"FileSystemType": "LUSTRE", "SubnetIds": ["s"], "DNSName": "x"}, "Encountered unsupported property DNSName"),
+        ({"FileSystemType": "LUSTRE", "SubnetIds": ["s"], "StorageCapacity": "much"}, "is not of type 'integer'"),
+    ],
+)
+def test_wrong_properties_are_refused_as_cloudformation_does(
+    in_server: Callable[[str], Any], properties: dict[str, Any], said: str
+) -> None:
+    code = f"""
+try:
+    schema_types.validate("AWS::FSx::FileSystem", {properties!r})
+    print(json.dumps("accepted"))
+except ValueError as error:
+    print(json.dumps(str(error)))
+"""
+    assert said in in_server(code)
+
+
+def test_text_becomes_what_the_schema_wants(in_server: Callable[[str], Any]) -> None:
+    code = """
+typed = schema_types.validate("AWS::FSx::FileSystem", {"FileSystemType": "LUSTRE", "SubnetIds": ["s"],
+    "StorageCapacity": "1200", "LustreConfiguration": {"EfaEnabled": "true"}})
+print(json.dumps(typed))
+"""
+    typed = in_server(code)
+    assert typed["StorageCapacity"] == 1200
+    assert typed["LustreConfiguration"]["EfaEnabled"] is True
