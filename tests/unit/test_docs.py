@@ -1,0 +1,48 @@
+"""The documents say what is there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import fmblocks
+from fmblocks.network.settings import Network
+from fmblocks.project import Project
+from fmblocks.storage.settings import DataRepositoryAssociation, Lustre
+
+
+def test_the_project_file_of_the_readme_is_right(root: Path, project_file: Callable[[str], Path]) -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", (root / "README.md").read_text(), re.DOTALL)
+    assert len(text.splitlines()) <= 20
+    assert Project.load(project_file(text)).findings == []
+
+
+@pytest.mark.parametrize("name", fmblocks.__all__)
+def test_every_construct_has_its_section(root: Path, name: str) -> None:
+    if not hasattr(getattr(fmblocks, name), "node"):
+        pytest.skip("not a construct")
+    sections = (root / "docs" / "constructs.md").read_text().split("\n## ")
+    (section,) = [text for text in sections if name in text.splitlines()[0].split()]
+    assert "*Proven how*" in section
+
+
+@pytest.mark.parametrize("model", [Project, Network, Lustre, DataRepositoryAssociation])
+def test_every_key_is_described(root: Path, model: type) -> None:
+    text = (root / "docs" / "project-file.md").read_text()
+    for key in model.model_fields:  # type: ignore[attr-defined]
+        assert key in text
+
+
+def test_links_lead_somewhere(root: Path) -> None:
+    for file in [root / "README.md", root / "CONTRIBUTING.md", *(root / "docs").rglob("*.md")]:
+        for target in re.findall(r"\]\((?!https?://)([^)#]+)\)", file.read_text()):
+            assert (file.parent / target).exists(), (file, target)
+
+
+def test_make_help_lists_every_target(root: Path) -> None:
+    text = (root / "Makefile").read_text()
+    declared = set(re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)[1].split())  # type: ignore[index]
+    assert declared == set(re.findall(r"^([a-z-]+):.*## ", text, re.MULTILINE))
