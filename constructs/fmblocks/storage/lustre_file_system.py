@@ -130,7 +130,7 @@ class LustreFileSystem(cdk.Resource):
         # FSx looks at the rules when the file system is made: without 988 it says "do not permit Lustre LNET network
         # traffic on port 988", without the EFA ones "Insufficient security group permissions". So it waits for all.
         for group in self.security_groups:
-            self.node.add_dependency(group)
+            self.resource.node.add_dependency(group)
         self._last_association: IConstruct | None = None
 
     @property

@@ -1,0 +1,357 @@
+"""Constructs in somebody's own app: what they refuse, what they leave to tokens, what they take and give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import aws_cdk as cdk
+import pytest
+from aws_cdk import assertions
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
+
+import fmblocks as fm
+from fmblocks.network import rules as network_rules
+
+CONTROLLER = fm.SlurmInstanceGroup("controller", fm.Role.CONTROLLER, "m7i.xlarge", 1)
+GPU = fm.SlurmInstanceGroup("gpu", fm.Role.COMPUTE, "ml.p5.48xlarge", 2)
+
+
+@pytest.fixture
+def stack(cdk_context: dict[str, Any]) -> cdk.Stack:
+    return cdk.Stack(cdk.App(context=cdk_context), "S", env=cdk.Environment(account="111122223333", region="us-west-2"))
+
+
+@pytest.fixture
+def vpc(stack: cdk.Stack) -> ec2.IVpc:
+    """A VPC that was made elsewhere."""
+    return ec2.Vpc.from_vpc_attributes(
+        stack,
+        "Theirs",
+        vpc_id="vpc-0123456789abcdef0",
+        availability_zones=["us-west-2a"],
+        private_subnet_ids=["subnet-0123456789abcdef0"],
+        private_subnet_route_table_ids=["rtb-0123456789abcdef0"],
+    )
+
+
+@pytest.fixture
+def lustre(stack: cdk.Stack, vpc: ec2.IVpc) -> Callable[..., fm.LustreFileSystem]:
+    def make(**changed: Any) -> fm.LustreFileSystem:
+        given = {"capacity_gib": 2400, "throughput_mbps_per_tib": 250}
+        return fm.LustreFileSystem(stack, "Lustre", vpc=vpc, vpc_subnet=vpc.private_subnets[0], **{**given, **changed})
+
+    return make
+
+
+@pytest.fixture
+def cluster(stack: cdk.Stack, vpc: ec2.IVpc) -> Callable[..., fm.HyperPodSlurmCluster]:
+    def make(**changed: Any) -> fm.HyperPodSlurmCluster:
+        group = ec2.SecurityGroup.from_security_group_id(stack, "Group", "sg-0123456789abcdef0", mutable=False)
+        given = {"vpc": vpc, "security_groups": [group], "instance_groups": [CONTROLLER, GPU]}
+        return fm.HyperPodSlurmCluster(stack, "Cluster", **{**given, **changed})
+
+    return make
+
+
+def rules_of(error: pytest.ExceptionInfo[fm.FindingsError]) -> set[str]:
+    return {finding.rule for finding in error.value.findings}
+
+
+@pytest.mark.parametrize(
+    ("rule", "arguments"),
+    [
+        ("NET-01", {"cidr": "10.0.0.0/24"}),
+        ("FMB-01", {"availability_zones": ["use1-az1"]}),
+        ("FMB-02", {"availability_zones": ["1"]}),
+        ("FMB-03", {"availability_zones": ["usw2-az1", "us-west-2b"], "primary_availability_zone": "usw2-az1"}),
+        ("FMB-04", {"availability_zones": ["usw2-az1", "usw2-az2"]}),
+        ("FMB-06", {"availability_zones": ["usw2-az9"]}),
+        ("FMB-07", {"nat_gateways": 2}),
+    ],
+)
+def test_a_vpc_refuses(stack: cdk.Stack, rule: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(fm.FindingsError) as caught:
+        fm.ClusterVpc(stack, "Vpc", **{"availability_zones": ["usw2-az1"], **arguments})
+    assert rule in rules_of(caught)
+
+
+def test_every_network_rule_reaches_the_vpc() -> None:
+    assert set(network_rules.RULES) - {"FMB-05"} == {
+        "NET-01", "FMB-01", "FMB-02", "FMB-03", "FMB-04", "FMB-06", "FMB-07",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("rule", "arguments"),
+    [
+        ("FSX-02", {"capacity_gib": 5000}),
+        ("FSX-03", {"throughput_mbps_per_tib": None}),
+        ("FSX-05", {"version": "2.12"}),
+        ("FSX-11", {"metadata": fm.Metadata(mode=fm.MetadataMode.USER_PROVISIONED)}),
+        ("FSX-13", {"efa_enabled": True}),
+        ("FSX-19", {"efa_enabled": True, "capacity_gib": 19200}),
+    ],
+)
+def test_a_file_system_refuses(
+    lustre: Callable[..., fm.LustreFileSystem], rule: str, arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(fm.FindingsError) as caught:
+        lustre(**arguments)
+    assert rule in rules_of(caught)
+
+
+def test_a_scratch_file_system_refuses_a_key(stack: cdk.Stack, lustre: Callable[..., fm.LustreFileSystem]) -> None:
+    with pytest.raises(fm.FindingsError, match="FSX-07"):
+        lustre(deployment_type=fm.DeploymentType.SCRATCH_2, throughput_mbps_per_tib=None, kms_key=kms.Key(stack, "Key"))
+
+
+@pytest.mark.parametrize(
+    ("rule", "arguments"),
+    [
+        ("FMB-09", {"instance_groups": [CONTROLLER, fm.SlurmInstanceGroup("gpu", fm.Role.COMPUTE, "p9.large", 1)]}),
+        ("HP-01", {"instance_groups": [CONTROLLER, fm.SlurmInstanceGroup("g_u", fm.Role.COMPUTE, "p5.48xlarge", 1)]}),
+        ("HP-02", {"instance_groups": [CONTROLLER, GPU, GPU]}),
+        ("HP-03", {"instance_groups": [CONTROLLER, fm.SlurmInstanceGroup("g", fm.Role.COMPUTE, "trn2u.48xlarge", 1)]}),
+        ("HP-09", {"security_groups": []}),
+        ("HP-11", {"instance_groups": [GPU]}),
+        ("HP-13", {"instance_groups": [CONTROLLER, fm.SlurmInstanceGroup("g", fm.Role.COMPUTE, "p5.48xlarge", 1, 0)]}),
+        ("HP-14", {"mount_path": "fsx"}),
+        ("X-02", {"instance_groups": [CONTROLLER, fm.SlurmInstanceGroup("g", fm.Role.COMPUTE, "p5.48xlarge", 1, capacity=fm.CapacityMode.ODCR)]}),
+        ("TP-01", {"instance_groups": [CONTROLLER, fm.SlurmInstanceGroup("g", fm.Role.COMPUTE, "p5.48xlarge", 1, capacity=fm.CapacityMode.TRAINING_PLAN)]}),
+    ],
+)  # fmt: skip
+def test_a_cluster_refuses(
+    cluster: Callable[..., fm.HyperPodSlurmCluster], rule: str, arguments: dict[str, Any]
+) -> None:
+    with pytest.raises(fm.FindingsError) as caught:
+        cluster(**arguments)
+    assert rule in rules_of(caught)
+
+
+def test_volume_keys_need_continuous_provisioning(
+    stack: cdk.Stack, cluster: Callable[..., fm.HyperPodSlurmCluster]
+) -> None:
+    with pytest.raises(fm.FindingsError, match="FMB-12"):
+        cluster(volume_kms_key=kms.Key(stack, "Key"))
+
+
+def test_continuous_provisioning_warns_and_encrypts_volumes(
+    stack: cdk.Stack, cluster: Callable[..., fm.HyperPodSlurmCluster]
+) -> None:
+    cluster(volume_kms_key=kms.Key(stack, "Key"), node_provisioning=fm.NodeProvisioning.CONTINUOUS)
+    assertions.Annotations.from_stack(stack).has_warning(
+        "/S/Cluster", assertions.Match.string_like_regexp(".*continuous is for EKS only.*fmblocks:HP-12.*")
+    )
+    template = assertions.Template.from_stack(stack)
+    (found,) = template.find_resources("AWS::SageMaker::Cluster").values()
+    assert found["Properties"]["NodeProvisioningMode"] == "Continuous"
+    assert "Orchestrator" not in found["Properties"]
+    for group in found["Properties"]["InstanceGroups"]:
+        assert "VolumeKmsKeyId" in group["InstanceStorageConfigs"][0]["EbsVolumeConfig"]
+    template.has_resource_properties(
+        "AWS::IAM::Policy",
+        {
+            "PolicyDocument": {
+                "Statement": assertions.Match.array_with(
+                    [
+                        assertions.Match.object_like(
+                            {
+                                "Action": "kms:CreateGrant",
+                                "Condition": {
+                                    "StringEquals": assertions.Match.any_value(),
+                                    "Bool": {"kms:GrantIsForAWSResource": "true"},
+                                },
+                            }
+                        )
+                    ]
+                )
+            }
+        },
+    )
+
+
+def test_spot_groups(stack: cdk.Stack, cluster: Callable[..., fm.HyperPodSlurmCluster]) -> None:
+    spot = fm.SlurmInstanceGroup("gpu", fm.Role.COMPUTE, "p5.48xlarge", 2, capacity=fm.CapacityMode.SPOT)
+    cluster(instance_groups=[CONTROLLER, spot])
+    (found,) = assertions.Template.from_stack(stack).find_resources("AWS::SageMaker::Cluster").values()
+    assert found["Properties"]["InstanceGroups"][1]["CapacityRequirements"] == {"Spot": {}}
+
+
+def test_tokens_are_left_to_the_deployment(
+    stack: cdk.Stack,
+    lustre: Callable[..., fm.LustreFileSystem],
+    cluster: Callable[..., fm.HyperPodSlurmCluster],
+) -> None:
+    """A token fails every pattern and every range; nobody knows its value yet."""
+    number = cdk.CfnParameter(stack, "Number", type="Number")
+    text = cdk.CfnParameter(stack, "Text")
+    lustre(capacity_gib=number.value_as_number, version=text.value_as_string)
+    group = fm.SlurmInstanceGroup("gpu", fm.Role.COMPUTE, text.value_as_string, number.value_as_number)  # type: ignore[arg-type]
+    cluster(instance_groups=[CONTROLLER, group], mount_path=text.value_as_string)
+    template = assertions.Template.from_stack(stack)
+    template.has_resource_properties("AWS::FSx::FileSystem", {"StorageCapacity": {"Ref": "Number"}})
+
+
+def test_what_is_wrong_beside_a_token_is_still_refused(
+    stack: cdk.Stack, lustre: Callable[..., fm.LustreFileSystem]
+) -> None:
+    number = cdk.CfnParameter(stack, "Number", type="Number")
+    with pytest.raises(fm.FindingsError, match="FSX-03"):
+        lustre(capacity_gib=number.value_as_number, throughput_mbps_per_tib=7)
+
+
+def test_the_vpc_is_one_that_others_take(stack: cdk.Stack) -> None:
+    network = fm.ClusterVpc(
+        stack, "Net", availability_zones=["usw2-az1", "usw2-az2"], primary_availability_zone="usw2-az2", nat_gateways=2
+    )
+    assert network.primary_subnet is network.private_subnet("usw2-az2")
+    with pytest.raises(KeyError):
+        network.private_subnet("usw2-az3")
+    ec2.Instance(
+        stack,
+        "Bastion",
+        vpc=network.vpc,
+        vpc_subnets=ec2.SubnetSelection(subnets=[network.primary_subnet]),
+        instance_type=ec2.InstanceType("t3.micro"),
+        machine_image=ec2.MachineImage.generic_linux({"us-west-2": "ami-0123456789abcdef0"}),
+    )
+    template = assertions.Template.from_stack(stack)
+    template.resource_count_is("AWS::EC2::NatGateway", 2)
+    template.resource_count_is("AWS::EC2::Instance", 1)
+
+
+def test_whoever_depends_on_the_vpc_waits_for_its_routes(
+    stack: cdk.Stack, cluster: Callable[..., fm.HyperPodSlurmCluster]
+) -> None:
+    network = fm.ClusterVpc(stack, "Net", availability_zones=["usw2-az1"])
+    cluster(vpc=network.vpc)
+    template = assertions.Template.from_stack(stack)
+    (found,) = template.find_resources("AWS::SageMaker::Cluster").values()
+    for kind in ("AWS::EC2::Route", "AWS::EC2::VPCEndpoint"):
+        assert set(template.find_resources(kind)) <= set(found["DependsOn"])
+
+
+def test_a_role_that_is_given_gets_what_nodes_need(
+    stack: cdk.Stack, cluster: Callable[..., fm.HyperPodSlurmCluster]
+) -> None:
+    role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"))
+    assert cluster(execution_role=role).execution_role is role
+    template = assertions.Template.from_stack(stack)
+    template.resource_count_is("AWS::IAM::Role", 1)
+    assert "ec2:CreateNetworkInterface" in str(template.find_resources("AWS::IAM::Policy"))
+
+
+def test_importers_create_nothing(stack: cdk.Stack) -> None:
+    imported = fm.LustreFileSystem.from_lustre_file_system_attributes(
+        file_system_id="fs-1", dns_name="fs-1.fsx.us-west-2.amazonaws.com", mount_name="abc"
+    )
+    assert (imported.file_system_id, imported.mount_name) == ("fs-1", "abc")
+    workspace = fm.MetricsWorkspace.from_workspace_attributes(
+        workspace_arn="arn:aws:aps:us-west-2:111122223333:workspace/ws-1", prometheus_endpoint="https://w/"
+    )
+    role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
+    workspace.grant_remote_write(role).assert_success()
+    workspace.grant_query(role).assert_success()
+    fm.HyperPodSlurmCluster.from_cluster_arn("arn:aws:sagemaker:us-west-2:111122223333:cluster/abc").grant_read(
+        role
+    ).assert_success()
+    template = assertions.Template.from_stack(stack)
+    assert {found["Type"] for found in template.to_json()["Resources"].values()} == {
+        "AWS::IAM::Role",
+        "AWS::IAM::Policy",
+    }
+    text = str(template.find_resources("AWS::IAM::Policy"))
+    assert "aps:RemoteWrite" in text
+    assert "aps:GetMetricMetadata" in text
+    assert "sagemaker:DescribeCluster" in text
+
+
+def test_associations_of_one_file_system_wait_for_each_other(
+    stack: cdk.Stack, lustre: Callable[..., fm.LustreFileSystem]
+) -> None:
+    system, bucket = lustre(), s3.Bucket.from_bucket_name(stack, "Bucket", "data")
+    for name in ("A", "B", "C"):
+        fm.DataRepositoryAssociation(
+            stack, name, file_system=system, file_system_path=f"/{name}/", bucket=bucket, bucket_prefix=f"{name}"
+        )
+    found = assertions.Template.from_stack(stack).find_resources("AWS::FSx::DataRepositoryAssociation")
+    first, second, third = sorted(found)
+    assert "DependsOn" not in found[first]
+    assert found[second]["DependsOn"] == [first]
+    assert found[third]["DependsOn"] == [second]
+    assert found[first]["Properties"]["DataRepositoryPath"] == "s3://data/A/"
+    assert found[first]["Properties"]["FileSystemPath"] == "/A"
+
+
+@pytest.mark.parametrize(
+    ("rule", "arguments"),
+    [("DRA-03", {"file_system_path": "data"}), ("DRA-06", {"auto_import": [fm.Event.NEW, fm.Event.NEW]})],
+)
+def test_an_association_refuses(
+    stack: cdk.Stack, lustre: Callable[..., fm.LustreFileSystem], rule: str, arguments: dict[str, Any]
+) -> None:
+    given = {"file_system_path": "/data", "bucket": s3.Bucket.from_bucket_name(stack, "Bucket", "data")}
+    with pytest.raises(fm.FindingsError, match=rule):
+        fm.DataRepositoryAssociation(stack, "Link", file_system=lustre(), **{**given, **arguments})
+
+
+def test_scratch_1_takes_no_association(stack: cdk.Stack, lustre: Callable[..., fm.LustreFileSystem]) -> None:
+    system = lustre(deployment_type=fm.DeploymentType.SCRATCH_1, throughput_mbps_per_tib=None, capacity_gib=1200)
+    with pytest.raises(fm.FindingsError, match="DRA-02"):
+        fm.DataRepositoryAssociation(
+            stack,
+            "Link",
+            file_system=system,
+            file_system_path="/data",
+            bucket=s3.Bucket.from_bucket_name(stack, "Bucket", "data"),
+        )
+
+
+def test_metrics_of_a_file_system(stack: cdk.Stack, lustre: Callable[..., fm.LustreFileSystem]) -> None:
+    system = lustre()
+    metric = system.metric_free_data_storage_capacity()
+    assert (metric.namespace, metric.metric_name, metric.statistic) == ("AWS/FSx", "FreeDataStorageCapacity", "Sum")
+    assert stack.resolve(metric.dimensions) == {"FileSystemId": stack.resolve(system.file_system_id)}
+
+
+def test_a_bundle_without_its_script_is_refused(stack: cdk.Stack, tmp_path: Any) -> None:
+    with pytest.raises(fm.FindingsError, match=r"HP-08.*setup\.sh is not a file"):
+        fm.LifecycleBundle(
+            stack,
+            "Bundle",
+            bucket=s3.Bucket(stack, "Bucket"),
+            path=tmp_path,
+            on_init_complete="setup.sh",
+        )
+
+
+def test_a_bucket_without_a_key_uses_those_of_s3(stack: cdk.Stack) -> None:
+    fm.DataBucket(stack, "Data", removal_policy=cdk.RemovalPolicy.DESTROY)
+    template = assertions.Template.from_stack(stack)
+    template.has_resource(
+        "AWS::S3::Bucket",
+        {
+            "DeletionPolicy": "Delete",
+            "Properties": {
+                "BucketEncryption": {
+                    "ServerSideEncryptionConfiguration": [{"ServerSideEncryptionByDefault": {"SSEAlgorithm": "AES256"}}]
+                },
+                "LoggingConfiguration": assertions.Match.absent(),
+            },
+        },
+    )
+
+
+def test_a_workspace_takes_a_key(stack: cdk.Stack) -> None:
+    fm.MetricsWorkspace(stack, "Metrics", retention_days=30, kms_key=kms.Key(stack, "Key"))
+    assertions.Template.from_stack(stack).has_resource_properties(
+        "AWS::APS::Workspace",
+        {
+            "KmsKeyArn": assertions.Match.any_value(),
+            "WorkspaceConfiguration": {"RetentionPeriodInDays": 30},
+        },
+    )
