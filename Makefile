@@ -53,7 +53,7 @@ deploy-local: setup ## put TrainingStack into a local AWS (PROJECT=projects/….
 	  '   .venv/bin/fmblocks local run --project $(PROJECT) -- aws fsx describe-file-systems   (with the AWS CLI)' \
 	  '== In a real account, with credentials in the environment and the account bootstrapped:' \
 	  '   npx cdk deploy TrainingStack -c project=$(PROJECT)' \
-	  '== make destroy-local removes TrainingStack again; with ALL=1 FoundationStack too'
+	  '== make destroy-local PROJECT=$(PROJECT) removes TrainingStack again; with ALL=1 FoundationStack too'
 
 destroy-local: setup ## remove TrainingStack from the local AWS; ALL=1 unlocks and removes FoundationStack too
 	$(IN_LOCAL_AWS) npx cdk destroy TrainingStack -c project=$(PROJECT) --force
@@ -70,16 +70,16 @@ check: setup ## lint and types
 	mypy
 	lint-imports
 
-unit: setup ## the quick tests
+unit: setup ## test: the quick ones
 	pytest -q -n $(WORKERS) tests/unit
 
-stacks: setup ## synthesized templates against properties, cfn-lint, cdk-nag and each other
+stacks: setup ## test: synthesized templates against properties, cfn-lint, cdk-nag and each other
 	pytest -q -n $(WORKERS) tests/stacks
 
-lambda: setup ## handlers that run in AWS Lambda
+lambda: setup ## test: handlers that run in AWS Lambda
 	pytest -q -n $(WORKERS) tests/lambda
 
-local: setup ## real `cdk deploy` into the local AWS
+local: setup ## test: real `cdk deploy` into the local AWS
 	pytest -q -n $(WORKERS) tests/local
 
 test: check ## everything that CI runs

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from fmblocks.cluster.settings import CapacityMode as CapacityMode
     from fmblocks.cluster.settings import NodeProvisioning as NodeProvisioning
     from fmblocks.cluster.settings import NodeRecovery as NodeRecovery
-    from fmblocks.cluster.settings import Role as Role
+    from fmblocks.cluster.settings import NodeRole as NodeRole
     from fmblocks.findings import Finding as Finding
     from fmblocks.findings import FindingsError as FindingsError
     from fmblocks.governance.project_key import ProjectKey as ProjectKey
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from fmblocks.storage.lustre_file_system import ILustreFileSystem as ILustreFileSystem
     from fmblocks.storage.lustre_file_system import LustreFileSystem as LustreFileSystem
     from fmblocks.storage.lustre_security_group import LustreSecurityGroup as LustreSecurityGroup
+    from fmblocks.storage.settings import DataRepositoryEvent as DataRepositoryEvent
     from fmblocks.storage.settings import DeploymentType as DeploymentType
-    from fmblocks.storage.settings import Event as Event
-    from fmblocks.storage.settings import Metadata as Metadata
-    from fmblocks.storage.settings import MetadataMode as MetadataMode
+    from fmblocks.storage.settings import LustreMetadataMode as LustreMetadataMode
+    from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
     "CapacityMode": "cluster.settings",
@@ -45,7 +45,7 @@ _HOMES = {
     "DataRepositoryAssociation": "storage.data_repository_association",
     "DeploymentType": "storage.settings",
     "EfaSecurityGroup": "network.efa_security_group",
-    "Event": "storage.settings",
+    "DataRepositoryEvent": "storage.settings",
     "Finding": "findings",
     "FindingsError": "findings",
     "HyperPodSlurmCluster": "cluster.hyperpod_slurm_cluster",
@@ -56,15 +56,15 @@ _HOMES = {
     "LogBucket": "storage.data_bucket",
     "LustreFileSystem": "storage.lustre_file_system",
     "LustreSecurityGroup": "storage.lustre_security_group",
-    "Metadata": "storage.settings",
-    "MetadataMode": "storage.settings",
+    "LustreMetadataMode": "storage.settings",
     "MetricsWorkspace": "observability.metrics_workspace",
     "NodeProvisioning": "cluster.settings",
     "NodeRecovery": "cluster.settings",
     "Project": "project",
     "ProjectKey": "governance.project_key",
-    "Role": "cluster.settings",
+    "NodeRole": "cluster.settings",
     "SlurmInstanceGroup": "cluster.hyperpod_slurm_cluster",
+    "StorageType": "storage.settings",
     "ZoneAddresses": "network.addresses",
 }
 
@@ -73,9 +73,9 @@ __all__ = [
     "ClusterVpc",
     "DataBucket",
     "DataRepositoryAssociation",
+    "DataRepositoryEvent",
     "DeploymentType",
     "EfaSecurityGroup",
-    "Event",
     "Finding",
     "FindingsError",
     "HyperPodSlurmCluster",
@@ -85,16 +85,16 @@ __all__ = [
     "LifecycleBundle",
     "LogBucket",
     "LustreFileSystem",
+    "LustreMetadataMode",
     "LustreSecurityGroup",
-    "Metadata",
-    "MetadataMode",
     "MetricsWorkspace",
     "NodeProvisioning",
     "NodeRecovery",
+    "NodeRole",
     "Project",
     "ProjectKey",
-    "Role",
     "SlurmInstanceGroup",
+    "StorageType",
     "ZoneAddresses",
 ]
 

@@ -3,12 +3,86 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterable, Mapping
+import functools
+import re
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
+from typing import ParamSpec, TypeVar
 
 import aws_cdk as cdk
 from constructs import Construct
+from jsii._reference_map import InterfaceDynamicProxy
 
-from fmblocks.findings import check, raise_errors
+from fmblocks.findings import Finding, FindingsError, Severity, check, raise_errors
+
+Member = TypeVar("Member", bound=StrEnum)
+Parameters = ParamSpec("Parameters")
+
+
+def typed(init: Callable[Parameters, None]) -> Callable[Parameters, None]:
+    """Refuse arguments of the wrong kind, as jsii does for the constructs of aws-cdk-lib.
+
+    Without it ``vpc_subnet="subnet-1"`` ends in "'str' object has no attribute 'subnet_id'", far from its cause.
+    """
+    hints: dict[str, object] = {}
+
+    @functools.wraps(init)
+    def checked(*positional: Parameters.args, **given: Parameters.kwargs) -> None:
+        if not hints:
+            hints.update(typing.get_type_hints(init))
+        path = f"{positional[1].node.path}/{positional[2]}".lstrip("/")  # type: ignore[attr-defined]
+        raise_kinds({name: (value, hints[name]) for name, value in given.items() if name in hints}, path)
+        init(*positional, **given)
+
+    return checked
+
+
+def raise_kinds(values: Mapping[str, tuple[object, object]], place: str) -> None:
+    """Raise when a value does not have the kind that stands beside it.
+
+    Raises:
+        FindingsError: with every such value.
+    """
+    findings = [
+        dataclasses.replace(fault(name, f"{_shown(value)} is not {_kind(hint)}", "see the docstring"), file=place)
+        for name, (value, hint) in values.items()
+        if not _has_kind(value, hint)
+    ]
+    if findings:
+        raise FindingsError(findings)
+
+
+def _has_kind(value: object, hint: object) -> bool:
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(_has_kind(value, part) for part in arguments)
+    if origin is Sequence:
+        return isinstance(value, (list, tuple)) and all(_has_kind(item, arguments[0]) for item in value)
+    if origin is Mapping:
+        return isinstance(value, Mapping) and all(_has_kind(item, arguments[1]) for item in value.values())
+    if not isinstance(hint, type):
+        return True
+    if hint is int:  # a number that is not known yet is a strange float, and True is no number
+        return (isinstance(value, int) and not isinstance(value, bool)) or _unknown_number(value)
+    if issubclass(hint, StrEnum):
+        return isinstance(value, str)  # the construct makes a member of it, with a message of its own
+    if getattr(hint, "_is_protocol", False):  # an interface, of CDK or of ours
+        return isinstance(value, InterfaceDynamicProxy) or hasattr(type(value), "__jsii_type__")
+    return isinstance(value, hint)
+
+
+def _unknown_number(value: object) -> bool:
+    return isinstance(value, float) and cdk.Token.is_unresolved(value)
+
+
+def _shown(value: object) -> str:
+    return repr(value) if isinstance(value, (str, int, float, list, tuple, dict, type(None))) else type(value).__name__
+
+
+def _kind(hint: object) -> str:
+    return hint.__name__ if isinstance(hint, type) else re.sub(r"\b\w+\.", "", str(hint))
 
 
 def check_arguments(scope: Construct, rules: Iterable[str], values: Mapping[str, object], *, path: str = "") -> None:
@@ -16,14 +90,54 @@ def check_arguments(scope: Construct, rules: Iterable[str], values: Mapping[str,
 
     A rule with a token among its inputs is skipped: the value is not known before deployment.
     """
-    for finding in raise_errors(check(rules, values, path=path, unresolved=_unresolved)):
+    found = check(rules, values, path=path, unresolved=unresolved)
+    for finding in raise_errors(dataclasses.replace(one, file=scope.node.path) for one in found):
         text = f"{finding.path}: {finding.message}; {finding.hint}"
         cdk.Annotations.of(scope).add_warning_v2(f"fmblocks:{finding.rule}", text)
 
 
-def _unresolved(value: object) -> bool:
+def member(kind: type[Member], value: Member | str, name: str) -> Member:
+    """``value`` as a member of ``kind``: jsii does not look at enums that are written in Python.
+
+    Raises:
+        FindingsError: it is none.
+    """
+    try:
+        return kind(value)
+    except ValueError:
+        known = ", ".join(kind)
+        raise FindingsError([fault(name, f"{value!r} is no {kind.__name__}", f"take one of {known}")]) from None
+
+
+def concrete(name: str, value: object) -> None:
+    """Refuse a token where the template itself depends on the value.
+
+    Raises:
+        FindingsError: it is not known before deployment.
+    """
+    if unresolved(value):
+        text = "is a token, but the template depends on its value"
+        raise FindingsError([fault(name, text, "pass a literal value")])
+
+
+def fault(path: str, message: str, hint: str) -> Finding:
+    """An argument that is wrong in shape."""
+    return Finding("SHAPE", Severity.ERROR, path, message, hint)
+
+
+def label(construct: Construct) -> str:
+    """What a Name tag says: the stack's name and the path inside the stack, the same in an app and in a Stage."""
+    stack = cdk.Stack.of(construct)
+    below = construct.node.path.removeprefix(stack.node.path).strip("/")
+    return f"{stack.stack_name}/{below}"
+
+
+def unresolved(value: object) -> bool:
+    """Whether a token stands in ``value``."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return any(_unresolved(getattr(value, field.name)) for field in dataclasses.fields(value))
+        return any(unresolved(getattr(value, field.name)) for field in dataclasses.fields(value))
+    if isinstance(value, Mapping):
+        return any(unresolved(item) for item in value.values())
     if isinstance(value, (list, tuple)):
-        return any(_unresolved(item) for item in value)
+        return any(unresolved(item) for item in value)
     return isinstance(value, (str, int, float, cdk.Token)) and cdk.Token.is_unresolved(value)

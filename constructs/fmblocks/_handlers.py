@@ -27,6 +27,7 @@ def handler_function(
     description: str,
     timeout: cdk.Duration | None = None,
     memory_size_mib: int = 128,
+    environment: Mapping[str, str] | None = None,
 ) -> lambda_.Function:
     """The function whose handler is ``fmblocks_lambda.<module>.on_event``; its log group goes with the stack."""
     return lambda_.Function(
@@ -38,6 +39,7 @@ def handler_function(
         description=description,
         timeout=timeout or cdk.Duration.minutes(1),
         memory_size=memory_size_mib,
+        environment=environment,
         log_group=_log_group(scope, f"{id}Logs"),
     )
 

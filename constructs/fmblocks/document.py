@@ -49,6 +49,8 @@ def read(path: Path) -> Document:
         FindingsError: the file is missing, unreadable, no YAML, or holds a duplicate key, a tag or a merge key.
     """
     document = Document(str(path))
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise _fault(document, None, "is not a file", "give a YAML file")
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
@@ -150,4 +152,6 @@ def _syntax(document: Document, error: yaml.YAMLError) -> FindingsError:
     line = mark.line + 1 if mark else None
     if isinstance(error, yaml.composer.ComposerError) and "single document" in str(error):
         return _fault(document, line, "the file holds more than one YAML document", "keep one project in a file")
+    if "\\t" in problem or "cannot start any token" in problem:
+        problem += " (a tab?)"
     return _fault(document, line, f"YAML syntax: {problem}", "check indentation, colons and quotes near this line")

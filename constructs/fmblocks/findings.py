@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+_LONGEST = 600
+
 
 class Severity(StrEnum):
     """How bad a finding is."""
@@ -46,7 +48,10 @@ class Finding:
         place = f"{self.file}:{self.line}: " if self.file and self.line else f"{self.file}: " if self.file else ""
         where = f"{self.path}: " if self.path else ""
         hint = f"; {self.hint}" if self.hint else ""
-        return f"{place}{self.severity} [{self.rule}] {where}{self.message}{hint}"
+        text = f"{self.severity} [{self.rule}] {where}{self.message}{hint}"
+        # What a user wrote stands in it: neither control characters nor pages of it belong on a terminal.
+        shown = "".join(char if char.isprintable() else repr(char)[1:-1] for char in text)
+        return place + (shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}…")
 
 
 class FindingsError(ValueError):

@@ -25,12 +25,16 @@ from fmblocks.findings import Finding, FindingsError, Severity, check
 from fmblocks.governance import rules as governance_rules
 from fmblocks.governance.settings import Account
 from fmblocks.network import rules as network_rules
+from fmblocks.network.addresses import parse_cidr, slots
 from fmblocks.network.settings import Network
+from fmblocks.observability import rules as observability_rules
 from fmblocks.observability.settings import Observability
 from fmblocks.settings import Name, Settings, Text
 from fmblocks.storage import rules as storage_rules
 from fmblocks.storage.settings import Storage
 
+# What only the project file can be wrong about: no construct says it again.
+PROJECT_ONLY = frozenset({"FMB-11", "HP-29"})
 _LATER = "this version does not build it yet: leave the key out"
 
 
@@ -107,6 +111,8 @@ def _check(project: Project, folder: Path) -> Iterator[Finding]:
     for finding in check(network_rules.RULES, network, path="network"):
         yield replace(finding, path="region") if finding.rule == "FMB-05" else finding
     yield from check(governance_rules.RULES, {"tags": project.tags})
+    prometheus = _fields(project.observability.prometheus)
+    yield from check(observability_rules.RULES, prometheus, path="observability.prometheus")
     if region is None:
         yield Finding(
             "FMB-11",
@@ -116,11 +122,10 @@ def _check(project: Project, folder: Path) -> Iterator[Finding]:
             "add region to have them checked",
         )
     if (lustre := project.storage.lustre) is not None:
-        metadata = lustre.effective_metadata
         values = {
             **_fields(lustre),
-            "metadata_mode": metadata and metadata.mode,
-            "metadata_iops": metadata and metadata.iops,
+            "metadata_mode": lustre.metadata_mode,
+            "metadata_iops": lustre.metadata_iops,
         }
         yield from check(storage_rules.RULES, values, path="storage.lustre")
         for index, link in enumerate(lustre.data_repository_associations):
@@ -128,19 +133,38 @@ def _check(project: Project, folder: Path) -> Iterator[Finding]:
             yield from check(storage_rules.ASSOCIATION, _fields(link), path=where)
     if (training := project.training) is not None:
         yield from check(cluster_rules.CLUSTER, _fields(training), path="training")
+        yield from check(("HP-29",), {"region": region})
+        if (size := _primary_subnet_size(project.network)) is not None:
+            sized = {"node_groups": training.node_groups, "primary_subnet_size": size}
+            yield from check(cluster_rules.PROJECT, sized, path="training")
         for index, group in enumerate(training.node_groups):
             values = {
                 **_fields(group),
                 "capacity_mode": group.capacity.mode,
                 "training_plan_arn": group.capacity.training_plan_arn,
+                "capacity_reservation_id": group.capacity.capacity_reservation_id,
                 "placement_mode": group.placement.mode,
+                "placement_group_name": group.placement.group_name,
+                "efa_mode": group.efa.mode,
                 "region": region,
                 "account": account,
             }
             yield from check(cluster_rules.GROUP, values, path=f"training.node_groups[{index}]")
         if (scripts := training.lifecycle_scripts) is not None:
+            where = "training.lifecycle_scripts"
+            outside = check(("FMB-18",), {"scripts": scripts.path}, path=where)
             values = {"path": str(folder / scripts.path), "on_init_complete": scripts.on_init_complete}
-            yield from check(cluster_rules.SCRIPTS, values, path="training.lifecycle_scripts")
+            yield from outside or check(cluster_rules.SCRIPTS, values, path=where)
+
+
+def _primary_subnet_size(network: Network) -> int | None:
+    """Addresses of the private subnet of the primary zone; None where another rule has something to say."""
+    given = network.subnets.get(network.primary)
+    found = (
+        given.private if given else (ranges := slots(network.cidr, network.primary, primary=True)) and ranges.private
+    )
+    parsed = parse_cidr(found) if found else None
+    return parsed.num_addresses if parsed else None
 
 
 def _fields(settings: BaseModel) -> dict[str, object]:

@@ -6,6 +6,7 @@ A project file arrives as text (see :mod:`fmblocks.document`), so the types belo
 from __future__ import annotations
 
 import re
+import typing
 from collections.abc import Mapping
 from typing import Annotated, ClassVar
 
@@ -26,10 +27,31 @@ class Settings(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _drop_empty_foreign(cls, values: object) -> object:
-        """`teams: []` asks for nothing, so it is not refused."""
+        """`teams: []` asks for nothing, so it is not refused; `training:` with nothing below it is a mistake."""
         if not isinstance(values, dict):
             return values
+        for key, value in values.items():
+            if value is None and key in cls.model_fields and _holds_settings(cls, key):
+                raise PydanticCustomError(
+                    "empty", "has nothing below {key}: write its keys, or leave it out", {"key": key}
+                )
         return {key: value for key, value in values.items() if key not in cls.FOREIGN or value not in (None, [], {})}
+
+
+def _holds_settings(model: type[BaseModel], key: str) -> bool:
+    parts = typing.get_args(model.model_fields[key].annotation)
+    return any(isinstance(part, type) and issubclass(part, Settings) for part in parts)
+
+
+def later(*names: str, now: str) -> BeforeValidator:
+    """Refuses values that the design knows and this version does not build, with their own message."""
+
+    def refuse(value: object) -> object:
+        if isinstance(value, str) and value.strip().lower() in names:
+            raise PydanticCustomError("later", "is not built in this version: use {now}", {"now": now})
+        return value
+
+    return BeforeValidator(refuse)
 
 
 def _number(value: object) -> object:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 
 import boto3
+from botocore.exceptions import ClientError
 
 from fmblocks import Project
 
@@ -16,8 +17,14 @@ from fmblocks import Project
 def main(file: str) -> None:
     """Unlock the stack."""
     stack = f"{Project.load(file).project.name}-FoundationStack"
-    boto3.client("cloudformation").update_termination_protection(StackName=stack, EnableTerminationProtection=False)
-    print(f"{stack}: termination protection is off")
+    try:
+        boto3.client("cloudformation").update_termination_protection(StackName=stack, EnableTerminationProtection=False)
+    except ClientError as error:
+        if "does not exist" not in str(error):
+            raise
+        print(f"{stack}: not deployed, nothing to unlock")
+    else:
+        print(f"{stack}: termination protection is off")
 
 
 if __name__ == "__main__":

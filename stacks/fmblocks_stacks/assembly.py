@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import aws_cdk as cdk
 from constructs import Construct
 
-from fmblocks.project import LoadedProject
+from fmblocks.project import PROJECT_ONLY, LoadedProject
 from fmblocks_stacks.foundation import FoundationStack
 from fmblocks_stacks.training import TrainingStack
 
@@ -25,7 +25,8 @@ def synthesize(
     projects: Sequence[LoadedProject], *, staged: bool = False, context: Mapping[str, object] | None = None
 ) -> None:
     """Write the cloud assembly of ``projects`` where the CDK CLI expects it."""
-    app = cdk.App(context=context)
+    # jsii's stack traces name temporary folders, which differ from run to run, and no line of the user's.
+    app = cdk.App(context={**(context or {}), "aws:cdk:disable-stack-trace": True})
     build(app, projects, staged=staged)
     try:
         app.synth()
@@ -59,5 +60,7 @@ def _stacks(scope: Construct, loaded: LoadedProject, environment: cdk.Environmen
         for key, value in {"fmblocks:project": project.name, **project.tags}.items():
             cdk.Tags.of(stack).add(key, value)
     for finding in loaded.findings:
+        if finding.rule not in PROJECT_ONLY:
+            continue  # the construct it is about says so itself
         text = f"{finding.path}: {finding.message}; {finding.hint}"
         cdk.Annotations.of(foundation).add_warning_v2(f"fmblocks:{finding.rule}", text)

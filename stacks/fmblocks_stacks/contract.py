@@ -22,7 +22,7 @@ class Publisher(Construct):
         """Write one value under ``name``, for example ``subnet/usw2-az2``."""
         ssm.StringParameter(
             self,
-            name.replace("/", ":"),
+            name.replace("/", ":"),  # names hold no colon
             parameter_name=parameter_name(self._foundation, name),
             string_value=value,
             description=description,

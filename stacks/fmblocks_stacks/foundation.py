@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
@@ -43,7 +45,7 @@ class FoundationStack(cdk.Stack):
         self._publisher = Publisher(self, "Contract", foundation=project.name)
         self.key = ProjectKey(self, "Key")
         self.network = self._network(project)
-        self.efa_security_group = EfaSecurityGroup(self, "EfaGroup", vpc=self.network.vpc)
+        self.efa_security_group = EfaSecurityGroup(self, "EfaGroup", vpc=self.network.vpc, removal_policy=_KEPT)
         self.logs = LogBucket(self, "Logs")
         self.lifecycle_bucket = self._lifecycle_bucket(project)
         self.metrics = MetricsWorkspace(self, "Metrics", retention_days=project.observability.prometheus.retention_days)
@@ -55,9 +57,6 @@ class FoundationStack(cdk.Stack):
         if project.storage.lustre is not None:
             self.lustre = self._lustre(project.storage.lustre)
 
-        # The group's policy does not reach its rules, and a kept group without them lets no client in.
-        cdk.RemovalPolicies.of(self.efa_security_group).apply(_KEPT)
-
     def _network(self, project: Project) -> ClusterVpc:
         settings = project.network
         network = ClusterVpc(
@@ -67,7 +66,9 @@ class FoundationStack(cdk.Stack):
             availability_zones=settings.availability_zones,
             primary_availability_zone=settings.primary_availability_zone,
             nat_gateways=settings.nat_gateways,
-            subnets={zone: ZoneAddresses(pair.private, pair.public) for zone, pair in settings.subnets.items()},
+            subnets={
+                zone: ZoneAddresses(private=pair.private, public=pair.public) for zone, pair in settings.subnets.items()
+            },
             kms_key=self.key,
         )
         self._publish("vpc-id", network.vpc.vpc_id, "VPC")
@@ -83,21 +84,25 @@ class FoundationStack(cdk.Stack):
         # accounts; the end of the stack's id does not, and a stack that is created again gets another one.
         stack_uuid = cdk.Fn.select(2, cdk.Fn.split("/", self.stack_id))
         unique = cdk.Fn.select(4, cdk.Fn.split("-", stack_uuid))
-        return self._bucket("LifecycleBucket", "lifecycle", bucket_name=f"sagemaker-{project.name}-{unique}")
+        name = f"sagemaker-{project.name}-{unique}"
+        return self._bucket("LifecycleBucket", "bucket/lifecycle", bucket_name=name)
 
-    def _bucket(self, id: str, name: str, *, bucket_name: str | None = None) -> DataBucket:
+    def _bucket(self, id: str, parameter: str, *, bucket_name: str | None = None) -> DataBucket:
         bucket = DataBucket(
             self, id, encryption_key=self.key, server_access_logs_bucket=self.logs, bucket_name=bucket_name
         )
-        self._publish(f"bucket/{name}/name", bucket.bucket_name, f"{name} bucket")
-        self._publish(f"bucket/{name}/key-arn", self.key.key_arn, f"KMS key of the {name} bucket")
+        self._publish(f"{parameter}/name", bucket.bucket_name, f"bucket: {parameter}")
+        self._publish(f"{parameter}/key-arn", self.key.key_arn, f"KMS key of the bucket: {parameter}")
         return bucket
 
     def _lustre(self, settings: Lustre) -> LustreFileSystem:
         group = LustreSecurityGroup(
-            self, "LustreGroup", vpc=self.network.vpc, clients={"Nodes": self.efa_security_group}
+            self,
+            "LustreGroup",
+            vpc=self.network.vpc,
+            clients={"Nodes": self.efa_security_group},
+            removal_policy=_KEPT,
         )
-        cdk.RemovalPolicies.of(group).apply(_KEPT)
         file_system = LustreFileSystem(
             self,
             "Lustre",
@@ -109,22 +114,24 @@ class FoundationStack(cdk.Stack):
             throughput_mbps_per_tib=settings.throughput_mbps_per_tib,
             efa_enabled=settings.efa_enabled,
             efa_security_group=self.efa_security_group,
-            metadata=settings.metadata,
+            metadata_mode=settings.metadata_mode,
+            metadata_iops=settings.metadata_iops,
             version=settings.version,
             security_group=group,
             kms_key=self.key if settings.deployment_type.persistent else None,
         )
         links = Construct(self, "Links")
         for link in sorted(settings.data_repository_associations, key=lambda link: link.path):
-            name = link.path.strip("/") or "root"
+            # Injective, so that /a/b and /a-b are two; / itself has the empty name, which no other path has.
+            name = quote(link.path[1:], safe="") or "root directory"
             bucket: s3.IBucket
             if link.bucket is None:
-                bucket = self._bucket(f"Bucket-{_id(name)}", name)
+                bucket = self._bucket(f"Bucket-{name}", f"link{link.path.rstrip('/')}/bucket")
             else:
-                bucket = s3.Bucket.from_bucket_name(links, f"Bucket-{_id(name)}", link.bucket)
+                bucket = s3.Bucket.from_bucket_name(links, f"Bucket-{name}", link.bucket)
             DataRepositoryAssociation(
                 links,
-                _id(name),
+                name,
                 file_system=file_system,
                 file_system_path=link.path,
                 bucket=bucket,
@@ -146,8 +153,3 @@ class FoundationStack(cdk.Stack):
 
     def _publish(self, name: str, value: str, description: str) -> None:
         self._publisher.publish(name, value, description)
-
-
-def _id(path: str) -> str:
-    """A construct id for a path: /a/b and /a-b are two."""
-    return path.replace("/", ":")

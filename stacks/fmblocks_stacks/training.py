@@ -51,6 +51,8 @@ class TrainingStack(cdk.Stack):
         )
         lustre = project.storage.lustre
         metrics = MetricsWorkspace.from_workspace_attributes(
+            self,
+            "Metrics",
             workspace_arn=self._foundation.value("metrics/workspace-arn"),
             prometheus_endpoint=self._foundation.value("metrics/endpoint"),
         )
@@ -97,6 +99,8 @@ class TrainingStack(cdk.Stack):
 
     def _file_system(self) -> ILustreFileSystem:
         return LustreFileSystem.from_lustre_file_system_attributes(
+            self,
+            "Lustre",
             file_system_id=self._foundation.value("lustre/file-system-id"),
             dns_name=self._foundation.value("lustre/dns-name"),
             mount_name=self._foundation.value("lustre/mount-name"),

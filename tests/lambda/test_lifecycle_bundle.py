@@ -108,9 +108,16 @@ def test_an_update_without_change_reads_no_asset(s3: Any, stub: Stubber, owner: 
 
 
 def test_half_done_is_written_again(s3: Any, stub: Stubber, owner: str) -> None:
-    """Without a marker a prefix is not whole, whatever stands below it."""
+    """The first try ends before the marker; without it the prefix is not whole, and the second writes all of it."""
+    packed = {"Body": archive(setup_sh="echo")}
+    lists(stub, marker(PREFIX, owner))
+    stub.add_response("get_object", packed, {"Bucket": "assets", "Key": f"{PREFIX}.zip"})
+    puts(stub, f"{PREFIX}/setup_sh", b"echo")
+    stub.add_client_error("put_object", "InternalError")
+    with pytest.raises(ClientError, match="InternalError"):
+        on_event(event("Create"), None, s3=s3)
     installs(stub, owner)
-    on_event(event("Create"), None, s3=s3)
+    assert on_event(event("Create"), None, s3=s3) == {"PhysicalResourceId": owner}
 
 
 def test_another_bucket_is_another_resource(s3: Any, stub: Stubber, owner: str) -> None:
@@ -144,6 +151,15 @@ def test_delete_again_finds_nothing(s3: Any, stub: Stubber, owner: str) -> None:
 
 def test_a_bucket_that_is_gone_is_no_error(s3: Any, stub: Stubber, owner: str) -> None:
     stub.add_client_error("list_objects_v2", "NoSuchBucket")
+    assert on_event(event("Delete", PhysicalResourceId=owner), None, s3=s3) == {"PhysicalResourceId": owner}
+
+
+def test_an_earlier_bucket_out_of_reach_is_left(
+    s3: Any, stub: Stubber, owner: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the bucket changes, the role of the function has moved on before CloudFormation cleans up."""
+    monkeypatch.setenv("BUCKET", "sagemaker-new")
+    stub.add_client_error("list_objects_v2", "AccessDenied")
     assert on_event(event("Delete", PhysicalResourceId=owner), None, s3=s3) == {"PhysicalResourceId": owner}
 
 

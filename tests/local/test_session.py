@@ -57,10 +57,20 @@ def _own_address() -> str:
         return str(probe.getsockname()[0])
 
 
+def test_a_folder_with_other_things_is_left_alone(folder: Path) -> None:
+    folder.mkdir(parents=True)
+    (folder / "thesis.txt").write_text("years of work")
+    for attempt in (session.up, session.down):
+        with pytest.raises(session.LocalError, match="it holds other things, so it is left alone"):
+            attempt(quiet)
+    assert (folder / "thesis.txt").read_text() == "years of work"
+
+
 def test_a_process_that_took_the_number_is_left_alone(folder: Path) -> None:
     other = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     try:
         folder.mkdir(parents=True)
+        (folder / session._MARKER).touch()
         (folder / "session.json").write_text(json.dumps({"pid": other.pid, "port": 1, "bootstrapped": []}))
         assert session.running() is None
         assert session.down(quiet) is False
@@ -107,7 +117,7 @@ def test_what_cannot_be_run_is_said_in_a_line(folder: Path, tmp_path: Path, word
         done = subprocess.run(
             [str(FMBLOCKS), "local", *words], cwd=tmp_path, capture_output=True, text=True, check=False
         )
-        assert done.returncode == 1
+        assert done.returncode == (127 if "no-such-command" in words else 1)
         assert said in done.stderr
         assert "Traceback" not in done.stderr
     finally:

@@ -118,6 +118,17 @@ def test_a_changed_script_gets_a_prefix_and_the_old_one_stays(aws: LocalAws, pro
     assert aws.resources(TRAINING) == before
 
 
+def test_scripts_can_be_taken_away_and_given_back(aws: LocalAws, project: Path) -> None:
+    line = "  lifecycle_scripts: {path: slurm-p5en-scripts, on_init_complete: on_init_complete.sh}\n"
+    edit(project, line, "")
+    aws.deploy(project)
+    assert scripts(aws) == []
+    assert "Custom::LifecycleBundle" not in {kind for kind, _ in aws.resources(TRAINING).values()}
+    edit(project, "  node_groups:", line + "  node_groups:")
+    aws.deploy(project)
+    assert len(prefixes(aws)) == 1
+
+
 def test_training_goes_alone(aws: LocalAws, project: Path) -> None:
     before = aws.resources(FOUNDATION)
     aws.destroy(project, "TrainingStack")

@@ -22,6 +22,7 @@ FORMS = {
     "zone names": "region: us-west-2\nnetwork: {availability_zones: [us-west-2a], cidr: 10.0.0.0/20}\n",
     "a region without an account": "region: us-west-2\nnetwork: {availability_zones: [usw2-az2]}\n",
     "two zones of any region": "network: {availability_zones: 2, nat_gateways: 2}\n",
+    "continuous provisioning": "network: {availability_zones: 1}\n",
 }
 TRAINING = """\
 storage: {lustre: {deployment_type: persistent_2, capacity_gib: 1200, throughput_mbps_per_tib: 125}}
@@ -79,7 +80,10 @@ def form(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     @functools.cache
     def write(text: str) -> Path:
         file = tmp_path_factory.mktemp("project") / "project.yaml"
-        file.write_text("name: my-project\n" + text + TRAINING)
+        training = TRAINING.replace("training:", "training:\n  node_provisioning: continuous")
+        file.write_text(
+            "name: my-project\n" + text + (training if text == FORMS["continuous provisioning"] else TRAINING)
+        )
         return file
 
     return write

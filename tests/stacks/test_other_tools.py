@@ -56,7 +56,8 @@ def test_cdk_validation_has_nothing_but_our_own_warning(synthesized: Synthesized
     file = synthesized.folder / "validation-report.json"
     reports = json.loads(file.read_text())["pluginReports"] if file.exists() else []
     assert {violation["ruleName"] for report in reports for violation in report["violations"]} <= {
-        "Annotation::fmblocks:FMB-11"
+        "Annotation::fmblocks:FMB-11",
+        "Annotation::fmblocks:HP-12",
     }
     suppressed = [violation for report in reports for violation in report.get("suppressedViolations", [])]
     assert {violation["ruleName"] for violation in suppressed} <= {"E3644", "W3010"}

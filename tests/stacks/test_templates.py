@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
-from tests.stacks.conftest import Synthesize, Synthesized, Template, of_type
+from tests.stacks.conftest import FORMS, Synthesize, Synthesized, Template, of_type
 
 KEPT = {
     "AWS::APS::Workspace",
@@ -39,10 +39,12 @@ def walk(node: object) -> Iterator[tuple[str, Any]]:
 
 def statements(template: Template) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every IAM statement of roles and policies."""
-    for resource_type, key in (("AWS::IAM::Policy", "PolicyDocument"), ("AWS::IAM::ManagedPolicy", "PolicyDocument")):
-        for id, policy in of_type(template, resource_type).items():
-            for statement in policy["Properties"][key]["Statement"]:
-                yield id, statement
+    for resource_type in ("AWS::IAM::Policy", "AWS::IAM::ManagedPolicy", "AWS::IAM::Role"):
+        for id, found in of_type(template, resource_type).items():
+            inline = [policy["PolicyDocument"] for policy in found["Properties"].get("Policies", [])]
+            for document in [*inline, *filter(None, [found["Properties"].get("PolicyDocument")])]:
+                for statement in document["Statement"]:
+                    yield id, statement
 
 
 def as_list(value: object) -> list[Any]:
@@ -87,7 +89,8 @@ def test_every_bucket_is_published_with_its_key(synthesized: Synthesized) -> Non
     with_key = [id for id, bucket in buckets.items() if "KMSMasterKeyID" in json.dumps(bucket)]
     for id in with_key:
         (name,) = [name for name, value in names.items() if value == {"Ref": id}]
-        assert names[name.replace("/name", "/key-arn")]["Fn::GetAtt"][0].startswith("Key")
+        assert name.endswith("/name")
+        assert names[name.removesuffix("/name") + "/key-arn"]["Fn::GetAtt"][0].startswith("Key")
 
 
 def test_only_unique_names_are_given(synthesized: Synthesized) -> None:
@@ -222,7 +225,9 @@ ACTIONS = TAKES_NO_RESOURCE | {
     "ec2:RevokeSecurityGroupEgress",
     "ec2:RevokeSecurityGroupIngress",
     "iam:PassRole",
+    "kms:CreateGrant",
     "kms:Decrypt",
+    "kms:DescribeKey",
     "kms:GenerateDataKey",
     "lambda:GetFunction",
     "lambda:InvokeFunction",
@@ -246,32 +251,56 @@ def test_every_action_is_known_and_scoped(synthesized: Synthesized) -> None:
 
 
 def test_every_use_of_the_key_is_allowed(synthesized: Synthesized) -> None:
-    """Walks each KmsKeyId to what lets its user use the key: a statement of the key, or a grant of an identity."""
+    """Walks each key a resource names to what lets the resource use it: a statement of the key, or an identity."""
     (key_id,) = of_type(synthesized.foundation, "AWS::KMS::Key")
-    policy = synthesized.foundation["Resources"][key_id]["Properties"]["KeyPolicy"]["Statement"]
-    services = {
-        re.sub(r"^logs\..*", "logs", json.dumps(statement["Principal"]["Service"]).strip('"'))
-        for statement in policy
-        if "Service" in statement["Principal"]
-    }
-    linked = {statement.get("Sid") for statement in policy if statement["Principal"] == {"AWS": "*"}}
-    account = [statement for statement in policy if statement["Action"] == "kms:*"]
-    assert len(account) == 1  # this lets IAM policies of the account, the deploying role's among them, use the key
-    names = ("KmsKeyId", "KMSMasterKeyID", "KmsKeyArn", "VolumeKmsKeyId", "KmsMasterKeyId")
+    statements_of_key = synthesized.foundation["Resources"][key_id]["Properties"]["KeyPolicy"]["Statement"]
+    by_sid = {statement.get("Sid", "Account"): statement for statement in statements_of_key}
+    # Lets IAM policies of the account use the key: the deploying role's for file systems, people's for objects.
+    assert by_sid["Account"]["Action"] == "kms:*"
+    assert ":root" in json.dumps(by_sid["Account"]["Principal"])
+
+    def logs_may() -> bool:
+        found = by_sid["CloudWatchLogs"]
+        context = found["Condition"]["ArnLike"]["kms:EncryptionContext:aws:logs:arn"]
+        return "logs." in json.dumps(found["Principal"]["Service"]) and ":log-group:*" in json.dumps(context)
+
+    def linked_role_may() -> bool:
+        found = by_sid["FsxDataRepositories"]
+        pattern = json.dumps(found["Condition"]["ArnLike"]["aws:PrincipalArn"])
+        needed = {"kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"}
+        return "AWSServiceRoleForFSxS3Access_fs-*" in pattern and needed <= set(found["Action"])
+
+    def nodes_may() -> bool:
+        actions = {
+            action
+            for id, statement in statements(synthesized.training)
+            if id.startswith("ClusterExecutionRole")
+            for action in as_list(statement["Action"])
+        }
+        return {"kms:CreateGrant", "kms:DescribeKey"} <= actions
+
     users = {
-        "AWS::FSx::FileSystem": lambda: bool(account),  # used through the deploying role, by grants
-        "AWS::Logs::LogGroup": lambda: any("logs" in service for service in services),
-        # Written by people and nodes through IAM, and by the file system's service-linked role.
-        "AWS::S3::Bucket": lambda: bool(account) and "FsxDataRepositories" in linked,
+        "AWS::FSx::FileSystem": lambda: "Account" in by_sid,
+        "AWS::Logs::LogGroup": logs_may,
+        "AWS::S3::Bucket": linked_role_may,
+        "AWS::SageMaker::Cluster": nodes_may,
     }
-    used = set()
+    names = ("KmsKeyId", "KMSMasterKeyID", "KmsKeyArn", "VolumeKmsKeyId", "KmsMasterKeyId")
+    used = {}
     for template in synthesized.templates.values():
         for resource in template["Resources"].values():
-            for name, _value in walk(resource.get("Properties", {})):
+            for name, value in walk(resource.get("Properties", {})):
                 if name in names:
-                    used.add(resource["Type"])
-                    assert users[resource["Type"]](), resource["Type"]
-    assert {"AWS::Logs::LogGroup", "AWS::S3::Bucket"} <= used
+                    used[resource["Type"]] = json.dumps(value)
+    for kind, value in used.items():
+        assert users[kind](), kind
+        assert key_id in value or "keyarn" in value, (kind, value)  # the key itself, or the published one
+    assert {"AWS::Logs::LogGroup", "AWS::S3::Bucket"} <= set(used)
+
+
+def test_volumes_are_walked_too(synthesize: Synthesize, form: Callable[[str], Path]) -> None:
+    found = synthesize(form(FORMS["continuous provisioning"])).training
+    assert "VolumeKmsKeyId" in json.dumps(of_type(found, "AWS::SageMaker::Cluster"))
 
 
 def test_readers_of_an_encrypted_bucket_may_decrypt(large: Synthesized) -> None:
@@ -317,6 +346,33 @@ def test_zone_changes_touch_no_other_subnet(synthesize: Synthesize, form: Callab
     assert len(three) == 6
     assert {id: three[id] for id in two} == two
     assert reordered == three
+
+
+def test_paths_that_look_alike_are_two(synthesize: Synthesize, form: Callable[[str], Path]) -> None:
+    links = ", ".join(f"{{path: {path}, auto_export: [new]}}" for path in ("/lifecycle", "/a/b", "/a.b", "/bucket"))
+    text = form("network: {availability_zones: 1}\n").read_text()
+    file = form("network: {availability_zones: 1}\n").with_name("alike.yaml")
+    file.write_text(
+        text.replace(
+            "throughput_mbps_per_tib: 125", f"throughput_mbps_per_tib: 125, data_repository_associations: [{links}]"
+        )
+    )
+    found = synthesize(file).foundation
+    assert len(of_type(found, "AWS::FSx::DataRepositoryAssociation")) == 4
+    names = [one["Properties"]["Name"] for one in of_type(found, "AWS::SSM::Parameter").values()]
+    assert len(set(names)) == len(names)
+    assert "/fmblocks/my-project/link/a/b/bucket/name" in names
+
+
+def test_nat_gateways_stay_where_they_are(synthesize: Synthesize, form: Callable[[str], Path]) -> None:
+    def gateways(zones: str, number: int) -> dict[str, Any]:
+        network = f"{{availability_zones: [{zones}], primary_availability_zone: usw2-az2, nat_gateways: {number}}}"
+        return of_type(synthesize(form(f"region: us-west-2\nnetwork: {network}\n")).foundation, "AWS::EC2::NatGateway")
+
+    two, three = gateways("usw2-az2, usw2-az3", 2), gateways("usw2-az1, usw2-az2, usw2-az3", 3)
+    assert len(two) == 2
+    assert {id: three[id] for id in two} == two
+    assert gateways("usw2-az1, usw2-az2", 1) == gateways("usw2-az2", 1)
 
 
 def test_addresses_of_the_default_split(large: Synthesized) -> None:

@@ -20,7 +20,7 @@ Write = Callable[[str], Path]
 def test_validate_says_nothing_about_a_right_file(project_file: Write) -> None:
     done = CliRunner().invoke(app, ["validate", str(project_file(RIGHT))])
     assert (done.exit_code, done.stdout) == (0, "")
-    assert "1 checked: 0 errors, 0 warnings" in done.stderr
+    assert "files: 1, errors: 0, warnings: 0" in done.stderr
 
 
 def test_validate_goes_on_after_a_wrong_file(project_file: Write, root: Path) -> None:
@@ -30,7 +30,7 @@ def test_validate_goes_on_after_a_wrong_file(project_file: Write, root: Path) ->
     assert f"{wrong}:3: error [FMB-01] network.availability_zones: use1-az1" in done.stdout
     assert "none.yaml: error [SHAPE] there is no such file" in done.stdout
     assert "trial-g6.yaml:1: warning [FMB-11] region" in done.stdout
-    assert "3 checked: 2 errors, 1 warnings" in done.stderr
+    assert "files: 3, errors: 2, warnings: 1" in done.stderr
 
 
 def test_a_warning_alone_is_no_failure(root: Path) -> None:

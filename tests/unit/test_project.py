@@ -92,13 +92,13 @@ BAD_SHAPES = [
     (SMALLEST.replace("region", "regoin"), ":3: error [SHAPE] regoin: is an unknown key; did you mean region?"),
     (SMALLEST.replace("availability_zones", "azs"), "network.azs: cannot be used here; the key is availability_zones"),
     (SMALLEST.replace("network: {availability_zones: [usw2-az2]}", ""), "network: is required; add network:"),
-    (SMALLEST.replace("[usw2-az2]", "[usw2-az2, usw2-az2]"), "names a zone twice"),
+    (SMALLEST.replace("[usw2-az2]", "[usw2-az2, usw2-az2]"), "usw2-az2 is named twice"),
     (SMALLEST.replace("[usw2-az2]", "usw2-az2"), "takes a list of zone ids or names"),
     (SMALLEST.replace("[usw2-az2]", "[]"), "takes a list of zone ids or names"),
     (SMALLEST.replace("[usw2-az2]", "3"), "takes a count of 1 or 2; for more, name region and the zones"),
     (
         SMALLEST.replace("[usw2-az2]", "[usw2-az2], nat_gateways: 0"),
-        "network.nat_gateways: 0 is too small; the least is 1",
+        "network.nat_gateways: 0 is the closed network",
     ),
     (SMALLEST.replace("[usw2-az2]", "[usw2-az2], nat_gateways: true"), "true is not a whole number"),
     (SMALLEST.replace("[usw2-az2]", "[usw2-az2], subnets: {usw2-az2: {privat: x}}"), "did you mean private?"),
@@ -118,9 +118,28 @@ BAD_SHAPES = [
     ),
     (SMALLEST + GROUPS.replace("count: 2", "count: 2, subnet: public"), "nodes always stand in private subnets"),
     (SMALLEST + GROUPS.replace("count: 2", "count: 2, associate_public_ip: true"), "get no public address"),
-    (SMALLEST + GROUPS.replace("count: 2", "count: -1"), "training.node_groups[1].count: -1 is too small"),
+    (
+        SMALLEST + GROUPS.replace("count: 2", "count: -1"),
+        "training.node_groups[1].count: -1 is not between 0 and the 6758",
+    ),
     (SMALLEST + GROUPS.replace("name: gpu", "name: GPU"), "training.node_groups[1].name: GPU takes 3 to 25"),
     (SMALLEST + GROUPS.replace("training:", "training:\n  orchestrator: slrum"), "is not one of hyperpod-slurm"),
+    (
+        SMALLEST + GROUPS.replace("training:", "training:\n  orchestrator: eks"),
+        "eks is not built in this version: use hyper",
+    ),
+    (SMALLEST + LUSTRE.replace("capacity", "storage_type: HDD, capacity"), "HDD is not built in this version: use ssd"),
+    (SMALLEST + "training:\n", "has nothing below training: write its keys, or leave it out"),
+    (SMALLEST + "storage: {lustre: }\n", "has nothing below lustre"),
+    (
+        SMALLEST + GROUPS + "  lifecycle_scripts: {path: /etc, on_init_complete: passwd}\n",
+        "/etc is not below the project",
+    ),
+    (SMALLEST.replace("us-west-2", "US-WEST-2"), "US-WEST-2 is not an AWS region; did you mean us-west-2"),
+    (SMALLEST.replace("my-project", "e\x1b[31m"), "YAML syntax"),
+    (SMALLEST.replace("my-project", '"\\e[31mred"'), "name: \\x1b[31mred takes 3 to 25"),
+    (SMALLEST.replace("my-project", "a" * 5000), "…"),
+    (SMALLEST + GROUPS.replace("ml.p5.48xlarge", "ml.ml.p5.48xlarge"), "ml.p5.48xlarge is not an instance type"),
 ]
 
 
@@ -150,6 +169,8 @@ def test_scripts_start_from_the_project_file(project_file: Write, tmp_path: Path
     assert "[HP-08] training.lifecycle_scripts.path" in said(project_file, text)
     (tmp_path / "scripts").mkdir()
     assert "setup.sh is not a file" in said(project_file, text)
+    outside = text.replace("setup.sh", "../project.yaml")
+    assert "../project.yaml lies outside" in said(project_file, outside)
     (tmp_path / "scripts" / "setup.sh").write_text("#!/bin/sh\n")
     assert said(project_file, text) == ""
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fmblocks.cluster.settings import CapacityMode, NodeProvisioning, PlacementMode, Role
+from fmblocks.cluster.settings import CapacityMode, EfaMode, NodeProvisioning, NodeRole, PlacementMode
 from fmblocks.findings import RULES, Finding, Severity, check, rule
 from fmblocks.network.addresses import ZoneAddresses
 from fmblocks.project import Project
-from fmblocks.storage.settings import DataRepositoryAssociation, DeploymentType, Event, MetadataMode
+from fmblocks.storage.settings import DataRepositoryAssociation, DataRepositoryEvent, DeploymentType, LustreMetadataMode
 
 
 @dataclasses.dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Group:
     """A node group as the rules see it."""
 
     name: str = "gpu"
-    role: Role = Role.COMPUTE
+    role: NodeRole = NodeRole.COMPUTE
     instance_type: str = "p5.48xlarge"
     count: int = 1
     ebs_volume_gib: int = 500
@@ -31,7 +31,7 @@ def link(path: str = "/data", bucket: str | None = "my-data", prefix: str = "") 
     return DataRepositoryAssociation(path=path, bucket=bucket, prefix=prefix)
 
 
-CONTROLLER = Group("controller", Role.CONTROLLER, "m7i.xlarge")
+CONTROLLER = Group("controller", NodeRole.CONTROLLER, "m7i.xlarge")
 P1, P2, S1, S2 = (
     DeploymentType.PERSISTENT_1,
     DeploymentType.PERSISTENT_2,
@@ -50,6 +50,15 @@ def plan(**changed: Any) -> dict[str, Any]:
         "account": "111122223333",
     }
     return {**given, **changed}
+
+
+def x02(
+    capacity_mode: CapacityMode = CapacityMode.ON_DEMAND,
+    placement_mode: PlacementMode = PlacementMode.AUTO,
+    **changed: str,
+) -> dict[str, Any]:
+    given = {"capacity_reservation_id": None, "placement_group_name": None}
+    return {"capacity_mode": capacity_mode, "placement_mode": placement_mode, **given, **changed}
 
 
 def zones(*names: str, **changed: Any) -> dict[str, Any]:
@@ -112,40 +121,42 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ),
     (
         "FMB-06",
-        zones("us-west-2-lax-1a", subnets={"us-west-2-lax-1a": ZoneAddresses("10.20.0.0/17", "10.20.240.0/24")}),
-        zones("us-west-2-lax-1a", subnets={"us-west-2-lax-1a": ZoneAddresses("10.21.0.0/17", "10.20.240.0/24")}),
+        zones("us-west-2-lax-1a", subnets={"us-west-2-lax-1a": ZoneAddresses(private="10.20.0.0/17", public="10.20.240.0/24")}),
+        zones("us-west-2-lax-1a", subnets={"us-west-2-lax-1a": ZoneAddresses(private="10.21.0.0/17", public="10.20.240.0/24")}),
         "subnets.us-west-2-lax-1a.private: 10.21.0.0/17 is not inside the VPC, 10.20.0.0/16",
     ),
     (
         "FMB-06",
-        zones("usw2-az1", "usw2-az2", subnets={"usw2-az2": ZoneAddresses("10.20.192.0/20", "10.20.250.0/24")}),
-        zones("usw2-az1", "usw2-az2", subnets={"usw2-az2": ZoneAddresses("10.20.16.0/20", "10.20.250.0/24")}),
+        zones("usw2-az1", "usw2-az2", subnets={"usw2-az2": ZoneAddresses(private="10.20.192.0/20", public="10.20.250.0/24")}),
+        zones("usw2-az1", "usw2-az2", subnets={"usw2-az2": ZoneAddresses(private="10.20.16.0/20", public="10.20.250.0/24")}),
         "10.20.16.0/20 overlaps the private subnet of usw2-az1, 10.20.0.0/17",
     ),
     (
         "FMB-06",
         zones("usw2-az1"),
-        zones("usw2-az1", subnets={"usw2-az3": ZoneAddresses("10.20.16.0/20", "10.20.250.0/24")}),
+        zones("usw2-az1", subnets={"usw2-az3": ZoneAddresses(private="10.20.16.0/20", public="10.20.250.0/24")}),
         "subnets.usw2-az3: is not one of availability_zones",
     ),
     (
         "FMB-06",
-        zones("usw2-az1", subnets={"usw2-az1": ZoneAddresses("10.20.0.0/28", "10.20.250.0/28")}),
-        zones("usw2-az1", subnets={"usw2-az1": ZoneAddresses("10.20.0.0/29", "10.20.250.0/28")}),
+        zones("usw2-az1", subnets={"usw2-az1": ZoneAddresses(private="10.20.0.0/28", public="10.20.250.0/28")}),
+        zones("usw2-az1", subnets={"usw2-az1": ZoneAddresses(private="10.20.0.0/29", public="10.20.250.0/28")}),
         "10.20.0.0/29 is smaller than the /28 of a subnet",
     ),
     (
         "FMB-06",
         zones("usw2-az1"),
-        zones("usw2-az1", subnets={"usw2-az1": ZoneAddresses("ten", "10.20.250.0/28")}),
+        zones("usw2-az1", subnets={"usw2-az1": ZoneAddresses(private="ten", public="10.20.250.0/28")}),
         "ten is no IPv4 network",
     ),
     (
         "FMB-07",
         {"nat_gateways": 2, "availability_zones": ["a", "b"]},
         {"nat_gateways": 2, "availability_zones": ["a"]},
-        "nat_gateways: 2 NAT gateways do not fit 1 zone",
+        "nat_gateways: 2 is neither one NAT gateway nor one for each of 1 zone; write 1",
     ),
+    ("FMB-07", {"nat_gateways": 3, "availability_zones": ["a", "b", "c"]}, {"nat_gateways": 2, "availability_zones": ["a", "b", "c"]}, "2 is neither one NAT gateway nor one for each of 3 zones; write 1 or 3"),
+    ("FMB-07", {"nat_gateways": 1, "availability_zones": ["a", "b"]}, {"nat_gateways": 0, "availability_zones": ["a"]}, "0 is the closed network, whose endpoints this version does not build"),
     ("FMB-08", {"data_repository_associations": [link()]}, {"data_repository_associations": [link(bucket="My_Data")]}, "data_repository_associations[0].bucket: My_Data is no bucket name"),
     ("FMB-08", {"data_repository_associations": [link(bucket="a-b.c")]}, {"data_repository_associations": [link(bucket="s3://a")]}, "s3://a is an address, not a bucket name"),
     ("FMB-08", {"data_repository_associations": [link(bucket="abc")]}, {"data_repository_associations": [link(bucket="ab")]}, "3 to 63"),
@@ -154,7 +165,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-08", {"data_repository_associations": [link(bucket="abc")]}, {"data_repository_associations": [link(bucket="10.0.0.1")]}, "IP addresses"),
     ("FMB-08", {"data_repository_associations": [link(bucket="abc")]}, {"data_repository_associations": [link(bucket="xn--a")]}, "what S3 keeps for itself"),
     ("FMB-09", {"instance_type": "p5en.48xlarge"}, {"instance_type": "p5em.48xlarge"}, "did you mean p5e.48xlarge or p5en.48xlarge"),
-    ("FMB-10", {"tags": {"a": "b" * 256}}, {"tags": {"a": "b" * 257}}, "tags.a: key of 1 and value of 257 characters"),
+    ("FMB-10", {"tags": {"a": "b" * 256}}, {"tags": {"a": "b" * 257}}, "tags.a: key of 1 and value of 257 characters: 1 to 128 and up to 256"),
     ("FMB-10", {"tags": {"a": "b"}}, {"tags": {"aws:a": "b"}}, "begins with aws:"),
     ("FMB-10", {"tags": {"a": "b"}}, {"tags": {"a": "b*"}}, "has characters that tags do not take"),
     ("FMB-10", {"tags": {"a": "b"}}, {"tags": {"fmblocks:project": "b"}}, "is set by fmblocks itself"),
@@ -176,14 +187,14 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FSX-03", {"deployment_type": S2, "throughput_mbps_per_tib": None}, {"deployment_type": S2, "throughput_mbps_per_tib": 125}, "125 cannot be chosen for scratch_2"),
     ("FSX-03", {"deployment_type": P2, "throughput_mbps_per_tib": 125}, {"deployment_type": P2, "throughput_mbps_per_tib": None}, "throughput_mbps_per_tib: is required for persistent_2"),
     ("FSX-05", {"deployment_type": S2, "version": "2.10", "metadata_mode": None}, {"deployment_type": P2, "version": "2.10", "metadata_mode": None}, "2.10 is not offered for persistent_2"),
-    ("FSX-05", {"deployment_type": P2, "version": "2.15", "metadata_mode": MetadataMode.AUTOMATIC}, {"deployment_type": P2, "version": "2.12", "metadata_mode": MetadataMode.AUTOMATIC}, "2.12 has no metadata configuration"),
+    ("FSX-05", {"deployment_type": P2, "version": "2.15", "metadata_mode": LustreMetadataMode.AUTOMATIC}, {"deployment_type": P2, "version": "2.12", "metadata_mode": LustreMetadataMode.AUTOMATIC}, "2.12 has no metadata configuration"),
     ("FSX-05", {"deployment_type": P1, "version": "2.12", "metadata_mode": None}, {"deployment_type": P1, "version": "2.14", "metadata_mode": None}, "2.14 is not a Lustre version of FSx"),
     ("FSX-07", {"deployment_type": P1, "kms_key_given": True}, {"deployment_type": S2, "kms_key_given": True}, "kms_key: scratch_2 takes no key"),
-    ("FSX-11", {"deployment_type": P2, "metadata_mode": MetadataMode.USER_PROVISIONED, "metadata_iops": 24000}, {"deployment_type": P2, "metadata_mode": MetadataMode.USER_PROVISIONED, "metadata_iops": 18000}, "metadata.iops: 18000 is not sold"),
-    ("FSX-11", {"deployment_type": P2, "metadata_mode": MetadataMode.USER_PROVISIONED, "metadata_iops": 192000}, {"deployment_type": P2, "metadata_mode": MetadataMode.USER_PROVISIONED, "metadata_iops": 204000}, "up to 192000"),
-    ("FSX-11", {"deployment_type": P2, "metadata_mode": MetadataMode.AUTOMATIC, "metadata_iops": None}, {"deployment_type": P2, "metadata_mode": MetadataMode.AUTOMATIC, "metadata_iops": 1500}, "1500 cannot be chosen with mode automatic"),
-    ("FSX-11", {"deployment_type": P2, "metadata_mode": MetadataMode.USER_PROVISIONED, "metadata_iops": 1500}, {"deployment_type": P2, "metadata_mode": MetadataMode.USER_PROVISIONED, "metadata_iops": None}, "is required with mode user_provisioned"),
-    ("FSX-11", {"deployment_type": P1, "metadata_mode": None, "metadata_iops": None}, {"deployment_type": P1, "metadata_mode": MetadataMode.AUTOMATIC, "metadata_iops": None}, "metadata: persistent_1 has no metadata configuration"),
+    ("FSX-11", {"deployment_type": P2, "metadata_mode": LustreMetadataMode.USER_PROVISIONED, "metadata_iops": 24000}, {"deployment_type": P2, "metadata_mode": LustreMetadataMode.USER_PROVISIONED, "metadata_iops": 18000}, "metadata.iops: 18000 is not sold"),
+    ("FSX-11", {"deployment_type": P2, "metadata_mode": LustreMetadataMode.USER_PROVISIONED, "metadata_iops": 192000}, {"deployment_type": P2, "metadata_mode": LustreMetadataMode.USER_PROVISIONED, "metadata_iops": 204000}, "up to 192000"),
+    ("FSX-11", {"deployment_type": P2, "metadata_mode": LustreMetadataMode.AUTOMATIC, "metadata_iops": None}, {"deployment_type": P2, "metadata_mode": LustreMetadataMode.AUTOMATIC, "metadata_iops": 1500}, "1500 cannot be chosen with mode automatic"),
+    ("FSX-11", {"deployment_type": P2, "metadata_mode": LustreMetadataMode.USER_PROVISIONED, "metadata_iops": 1500}, {"deployment_type": P2, "metadata_mode": LustreMetadataMode.USER_PROVISIONED, "metadata_iops": None}, "is required with mode user_provisioned"),
+    ("FSX-11", {"deployment_type": P1, "metadata_mode": None, "metadata_iops": None}, {"deployment_type": P1, "metadata_mode": LustreMetadataMode.AUTOMATIC, "metadata_iops": None}, "metadata: persistent_1 has no metadata configuration"),
     ("FSX-13", {"deployment_type": P2, "efa_enabled": True, "capacity_gib": 9600, "throughput_mbps_per_tib": 500}, {"deployment_type": P2, "efa_enabled": True, "capacity_gib": 4800, "throughput_mbps_per_tib": 500}, "4800 GiB cannot serve EFA at 500 MB/s per TiB: a multiple of 9600; take 9600"),
     ("FSX-13", {"deployment_type": P2, "efa_enabled": True, "capacity_gib": 38400, "throughput_mbps_per_tib": 125}, {"deployment_type": P2, "efa_enabled": True, "capacity_gib": 19200, "throughput_mbps_per_tib": 125}, "a multiple of 38400"),
     ("FSX-13", {"deployment_type": S2, "efa_enabled": False, "capacity_gib": 1200, "throughput_mbps_per_tib": None}, {"deployment_type": S2, "efa_enabled": True, "capacity_gib": 1200, "throughput_mbps_per_tib": None}, "efa_enabled: scratch_2 cannot serve EFA"),
@@ -196,29 +207,55 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("DRA-03", {"data_repository_associations": [link("/a")]}, {"data_repository_associations": [link("a")]}, "a does not begin with /; write /a"),
     ("DRA-04", {"data_repository_associations": [link(prefix="a/"), link(prefix="ab/")]}, {"data_repository_associations": [link(prefix="a/"), link(prefix="a/b/")]}, "data_repository_associations[1].prefix: s3://my-data/a/b/ overlaps"),
     ("DRA-04", {"data_repository_associations": [link(bucket=None), link(bucket=None)]}, {"data_repository_associations": [link(), link(prefix="x/")]}, "link separate prefixes"),
-    ("DRA-06", {"auto_import": [Event.NEW, Event.CHANGED], "auto_export": []}, {"auto_import": [Event.NEW, Event.NEW], "auto_export": []}, "auto_import: new, new names an event twice"),
+    ("DRA-06", {"auto_import": [DataRepositoryEvent.NEW, DataRepositoryEvent.CHANGED], "auto_export": []}, {"auto_import": [DataRepositoryEvent.NEW, DataRepositoryEvent.NEW], "auto_export": []}, "auto_import: new, new names an event twice"),
     ("HP-01", {"name": "a-b"}, {"name": "a_b"}, "name: a_b is no group name"),
     ("HP-01", {"name": "a" * 63}, {"name": "a" * 64}, "1 to 63"),
     ("HP-01", {"name": "a--b"}, {"name": "a-"}, "a- is no group name"),
     ("HP-02", {"node_groups": [Group()]}, {"node_groups": []}, "0 node groups: HyperPod takes 1 to 100"),
     ("HP-02", {"node_groups": [Group(f"g{n}") for n in range(100)]}, {"node_groups": [Group(f"g{n}") for n in range(101)]}, "101 node groups"),
-    ("HP-02", {"node_groups": [Group(count=6758)]}, {"node_groups": [Group(count=6759)]}, "node_groups[0].count: 6759 is more than the 6758"),
+    ("HP-02", {"node_groups": [Group(count=6758)]}, {"node_groups": [Group(count=6759)]}, "node_groups[0].count: 6759 is not between 0 and the 6758"),
     ("HP-02", {"node_groups": [Group("a"), Group("b")]}, {"node_groups": [Group("a"), Group("a")]}, "2 groups are called a"),
     ("HP-03", {"instance_type": "m7i.xlarge"}, {"instance_type": "trn2u.48xlarge"}, "trn2u.48xlarge is not sold for HyperPod; did you mean trn2.48xlarge"),
     ("HP-09", {"subnet_ids": ["a"], "security_group_count": 5}, {"subnet_ids": ["a"], "security_group_count": 6}, "security_groups: 6 groups: HyperPod takes 1 to 5"),
     ("HP-09", {"subnet_ids": ["a"] * 16, "security_group_count": 1}, {"subnet_ids": [], "security_group_count": 1}, "subnets: 0 subnets: HyperPod takes 1 to 16"),
     ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [Group()]}, "0 groups have role controller (none): Slurm takes exactly one"),
-    ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [CONTROLLER, Group("c2", Role.CONTROLLER), Group()]}, "2 groups have role controller (controller, c2)"),
+    ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [CONTROLLER, Group("c2", NodeRole.CONTROLLER), Group()]}, "2 groups have role controller (controller, c2)"),
     ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [dataclasses.replace(CONTROLLER, count=2), Group()]}, "node_groups[0].count: 2 controllers in controller"),
     ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [CONTROLLER]}, "no group has role compute"),
-    ("HP-11", {"node_groups": [CONTROLLER, Group(), Group("l", Role.LOGIN)]}, {"node_groups": [CONTROLLER, Group(), Group("l", Role.LOGIN), Group("m", Role.LOGIN)]}, "more than one group has role login"),
+    ("HP-11", {"node_groups": [CONTROLLER, Group(), Group("l", NodeRole.LOGIN)]}, {"node_groups": [CONTROLLER, Group(), Group("l", NodeRole.LOGIN), Group("m", NodeRole.LOGIN)]}, "more than one group has role login"),
     ("HP-12", {"node_provisioning": NodeProvisioning.STANDARD}, {"node_provisioning": NodeProvisioning.CONTINUOUS}, "the API text says that continuous is for EKS only"),
     ("HP-13", {"ebs_volume_gib": 16384}, {"ebs_volume_gib": 16385}, "ebs_volume_gib: 16385 is not between 1 and 16384"),
     ("HP-13", {"ebs_volume_gib": 1}, {"ebs_volume_gib": 0}, "0 is not between 1 and 16384"),
-    ("HP-14", {"mount_path": "/fsx"}, {"mount_path": "fsx"}, "mount_path: fsx is no absolute path"),
-    ("X-02", {"capacity_mode": CapacityMode.SPOT, "placement_mode": PlacementMode.AUTO}, {"capacity_mode": CapacityMode.ODCR, "placement_mode": PlacementMode.AUTO}, "capacity.mode: odcr cannot be used by HyperPod"),
-    ("X-02", {"capacity_mode": CapacityMode.ON_DEMAND, "placement_mode": PlacementMode.NONE}, {"capacity_mode": CapacityMode.CAPACITY_BLOCK, "placement_mode": PlacementMode.NONE}, "capacity_block cannot be used by HyperPod"),
-    ("X-02", {"capacity_mode": CapacityMode.ON_DEMAND, "placement_mode": PlacementMode.AUTO}, {"capacity_mode": CapacityMode.ON_DEMAND, "placement_mode": PlacementMode.CLUSTER}, "placement.mode: cluster cannot be used by HyperPod"),
+    ("HP-14", {"mount_path": "/fsx"}, {"mount_path": "fsx"}, "mount_path: fsx is no plain path"),
+    ("X-02", x02(CapacityMode.SPOT, PlacementMode.AUTO), x02(CapacityMode.ODCR, PlacementMode.AUTO), "capacity.mode: odcr cannot be used by HyperPod"),
+    ("X-02", x02(CapacityMode.ON_DEMAND, PlacementMode.NONE), x02(CapacityMode.CAPACITY_BLOCK, PlacementMode.NONE), "capacity_block cannot be used by HyperPod"),
+    ("X-02", x02(CapacityMode.ON_DEMAND, PlacementMode.AUTO), x02(CapacityMode.ON_DEMAND, PlacementMode.CLUSTER), "placement.mode: cluster cannot be used by HyperPod"),
+    ("X-02", x02(), x02(capacity_reservation_id="cr-0abc"), "capacity.capacity_reservation_id: cr-0abc cannot be used by HyperPod, and would bill"),
+    ("X-02", x02(), x02(placement_group_name="pg"), "placement.group_name: pg cannot be used by HyperPod"),
+    ("X-04", {"instance_types": ["m5.large"], "subnet_ids": ["a", "b"]}, {"instance_types": ["m5.large", "p5.48xlarge"], "subnet_ids": ["a", "b"]}, "subnets: 2 subnets for p5.48xlarge, whose EFA traffic stays in one zone"),
+    ("X-04", {"instance_types": ["p5.48xlarge"], "subnet_ids": ["a"]}, {"instance_types": ["g5.8xlarge"], "subnet_ids": ["a", "b"]}, "2 subnets for g5.8xlarge"),
+    ("HP-14", {"mount_path": "/data/etc"}, {"mount_path": "/etc"}, "/etc would hide /etc"),
+    ("FMB-17", {"cidr": "172.31.0.0/16"}, {"cidr": "8.8.0.0/16"}, "cidr: 8.8.0.0/16 is outside the private ranges"),
+    ("FMB-18", {"scripts": "a/b"}, {"scripts": "a/../../b"}, "path: a/../../b is not below the project file's folder"),
+    ("FMB-18", {"scripts": "etc"}, {"scripts": "/etc"}, "/etc is not below"),
+    ("FMB-19", {"role": NodeRole.COMPUTE, "capacity_mode": CapacityMode.SPOT}, {"role": NodeRole.CONTROLLER, "capacity_mode": CapacityMode.SPOT}, "capacity.mode: spot nodes can be taken away, and role controller cannot"),
+    ("FSX-02", {"deployment_type": P2, "capacity_gib": 2147481600}, {"deployment_type": P2, "capacity_gib": 2147484000}, "2147484000 GiB is more than FSx can count"),
+    ("FMB-14", {"availability_zones": ["a"]}, {"availability_zones": []}, "availability_zones: names no zone"),
+    ("FMB-14", {"availability_zones": ["a", "b"]}, {"availability_zones": ["a", "b", "a"]}, "availability_zones: a is named twice"),
+    ("FMB-15", {"retention_days": 1}, {"retention_days": 0}, "retention_days: 0 is not between 1 and 1095"),
+    ("FMB-15", {"retention_days": 1095}, {"retention_days": 1096}, "1096 is not between"),
+    ("FMB-16", {"efa_mode": EfaMode.AUTO}, {"efa_mode": EfaMode.NONE}, "efa.mode: none cannot be had on HyperPod"),
+    ("TP-03", {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "p5.48xlarge"}, {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "m5.xlarge"}, "instance_type: training plans are not listed for m5.xlarge"),
+    ("TP-03", {"capacity_mode": CapacityMode.SPOT, "instance_type": "m5.xlarge"}, {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "g6.xlarge"}, "not listed for g6.xlarge"),
+    ("NET-02", {"node_groups": [Group(count=127)], "primary_subnet_size": 4096}, {"node_groups": [Group(count=128)], "primary_subnet_size": 4096}, "node_groups: 4096 addresses (gpu 4096) do not fit the 4091"),
+    ("NET-02", {"node_groups": [Group(instance_type="m5.large", count=11)], "primary_subnet_size": 16}, {"node_groups": [Group(instance_type="m5.large", count=12)], "primary_subnet_size": 16}, "12 addresses (gpu 12) do not fit the 11"),
+    ("HP-29", {"region": "us-west-2"}, {"region": "eu-west-3"}, "region: AWS::SageMaker::Cluster is not listed for eu-west-3"),
+    ("FMB-10", {"tags": {"a": "", "b": ""}}, {"tags": {"Team": "", "team": ""}}, "tags.team: differs from Team in case only"),
+    ("FMB-10", {"tags": {"a": "b c"}}, {"tags": {"a": "b\nc"}}, "has characters that tags do not take"),
+    ("DRA-03", {"data_repository_associations": [link("/a.b")]}, {"data_repository_associations": [link("/a/../b")]}, "/a/../b has empty parts, . or .."),
+    ("HP-14", {"mount_path": "/opt/fsx"}, {"mount_path": "/opt/sagemaker/x"}, "/opt/sagemaker/x would hide /opt/sagemaker"),
+    ("HP-14", {"mount_path": "/fsx"}, {"mount_path": "/fsx/../etc"}, "is no plain path below /"),
+    ("HP-02", {"node_groups": [Group(count=0)]}, {"node_groups": [Group(count=-1)]}, "node_groups[0].count: -1 is not between 0 and"),
     ("TP-01", plan(), plan(training_plan_arn=None), "capacity.training_plan_arn: is required with mode training_plan"),
     ("TP-01", plan(), plan(training_plan_arn=PLAN.replace("training-plan", "cluster")), "is not the ARN of a training plan"),
     ("TP-01", plan(), plan(region="us-east-1"), "the plan is in us-west-2, the cluster in us-east-1"),

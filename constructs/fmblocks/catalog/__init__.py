@@ -72,8 +72,8 @@ def instance_types() -> dict[str, InstanceType]:
 
 
 def normalise(name: str) -> str:
-    """The EC2 name of ``name``: SageMaker's ``ml.`` prefix is taken off."""
-    return name.removeprefix("ml.")
+    """The EC2 name of ``name``, in small letters and without SageMaker's ``ml.`` prefix."""
+    return name.lower().removeprefix("ml.")
 
 
 def instance_type(name: str) -> InstanceType | None:

@@ -83,12 +83,14 @@ class Zone:
         kind: ``id`` (``usw2-az1``), ``name`` (``us-west-2a``), ``local`` (``us-west-2-lax-1a``, ``usw2-lax1-az1``)
             or ``number`` (``1``, the form of a project without a Region).
         region_part: the part that must fit the Region: a zone-id prefix or a Region name; empty for a number.
+        by_id: whether it is written as an id (``usw2-az1``, ``usw2-lax1-az1``).
         slot: 0 for az1, a or 1, up to 5 for az6 or f; None where the zone has no fixed place (local zones, g and on).
     """
 
     text: str
     kind: str
     region_part: str
+    by_id: bool
     slot: int | None
 
 
@@ -102,13 +104,15 @@ SLOTS = 6
 def parse_zone(text: str) -> Zone | None:
     """Take a zone apart; None when it is no zone at all."""
     if text.isdecimal():
-        return Zone(text, "number", "", int(text) - 1 if 0 < int(text) <= SLOTS else None)
+        return Zone(text, "number", "", False, int(text) - 1 if 0 < int(text) <= SLOTS else None)
     if found := _ID.fullmatch(text):
         slot = int(found["number"]) - 1
-        return Zone(text, "id", found["region"], slot if 0 <= slot < SLOTS else None)
+        return Zone(text, "id", found["region"], True, slot if 0 <= slot < SLOTS else None)
     if found := _NAME.fullmatch(text):
         slot = ord(found["letter"]) - ord("a")
-        return Zone(text, "name", found["region"], slot if slot < SLOTS else None)
-    if found := _LOCAL_ID.fullmatch(text) or _LOCAL_NAME.fullmatch(text):
-        return Zone(text, "local", found["region"], None)
+        return Zone(text, "name", found["region"], False, slot if slot < SLOTS else None)
+    if found := _LOCAL_ID.fullmatch(text):
+        return Zone(text, "local", found["region"], True, None)
+    if found := _LOCAL_NAME.fullmatch(text):
+        return Zone(text, "local", found["region"], False, None)
     return None

@@ -34,8 +34,11 @@ def up() -> None:
 @app.command()
 def down() -> None:
     """Stop the local AWS and remove all it wrote."""
-    if not session.down(_say):
-        _say("none runs here")
+    try:
+        if not session.down(_say):
+            _say("none runs here")
+    except session.LocalError as error:
+        _fail(str(error))
 
 
 @app.command(context_settings={"allow_interspersed_args": False})
@@ -51,6 +54,9 @@ def run(
     try:
         account, region = _place(project or _context_value(command, "project"))
         code = session.run(command, account=account, region=region, say=_say)
+    except session.NoSuchCommandError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(127) from None
     except (session.LocalError, FindingsError) as error:
         _fail(str(error))
     raise typer.Exit(code)

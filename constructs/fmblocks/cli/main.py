@@ -35,7 +35,7 @@ def validate(files: Annotated[list[Path], typer.Argument(help="Project files.")]
         typer.echo(finding)
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     warnings = len(findings) - errors
-    typer.echo(f"{len(files)} checked: {errors} errors, {warnings} warnings", err=True)
+    typer.echo(f"files: {len(files)}, errors: {errors}, warnings: {warnings}", err=True)
     raise typer.Exit(1 if errors else 0)
 
 

@@ -10,7 +10,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_s3_assets as assets
 from constructs import Construct
 
-from fmblocks._edge import check_arguments
+from fmblocks._edge import check_arguments, typed
 from fmblocks._handlers import custom_resource, handler_function
 from fmblocks.cluster import rules
 
@@ -35,6 +35,7 @@ class LifecycleBundle(Construct):
         FindingsError: rule HP-08.
     """
 
+    @typed
     def __init__(
         self, scope: Construct, id: str, *, bucket: s3.IBucket, path: str | Path, on_init_complete: str
     ) -> None:
@@ -52,9 +53,11 @@ class LifecycleBundle(Construct):
             description="Unpacks lifecycle scripts into the lifecycle bucket",
             timeout=cdk.Duration.minutes(5),
             memory_size_mib=512,
+            environment={"BUCKET": bucket.bucket_name},
         )
-        # Only this asset: a roll-back finds the former prefix still written and reads no former asset.
-        self._allow(["s3:GetObject"], asset.bucket.arn_for_objects(asset.s3_object_key))
+        # Every archive of the bucket, as CDK's own grants do: a grant for this one alone would change with each script,
+        # and the function would ask for the new archive before IAM knows.
+        self._allow(["s3:GetObject"], asset.bucket.arn_for_objects("*.zip"))
         self._allow(["s3:ListBucket"], bucket.bucket_arn)
         self._allow(["s3:PutObject", "s3:DeleteObject"], bucket.arn_for_objects("*"))
         if bucket.encryption_key is not None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fmblocks import catalog
-from fmblocks.cluster.settings import CapacityMode, NodeProvisioning, PlacementMode, Role
+from fmblocks.cluster.settings import CapacityMode, EfaMode, NodeProvisioning, NodeRole, PlacementMode
 from fmblocks.findings import Severity, Violation, rule
 
 _API = "API:sagemaker CreateCluster"
@@ -21,7 +21,7 @@ class Group(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def role(self) -> Role: ...
+    def role(self) -> NodeRole: ...
     @property
     def instance_type(self) -> str: ...
     @property
@@ -35,7 +35,7 @@ class Group(Protocol):
 @rule("FMB-09", Severity.ERROR, source="fmblocks catalogue")
 def known_type(*, instance_type: str) -> Iterator[Violation]:
     """The instance type is in the catalogue."""
-    if catalog.instance_type(instance_type) is None:
+    if instance_type not in catalog.instance_types():
         alike = catalog.nearest(instance_type)
         hint = f"did you mean {' or '.join(alike)}?" if alike else "check the spelling"
         yield Violation("instance_type", f"{instance_type} is not an instance type of the catalogue", hint)
@@ -44,7 +44,7 @@ def known_type(*, instance_type: str) -> Iterator[Violation]:
 @rule("HP-03", Severity.ERROR, source="API:sagemaker ClusterInstanceType")
 def hyperpod_type(*, instance_type: str) -> Iterator[Violation]:
     """HyperPod takes the type."""
-    found = catalog.instance_type(instance_type)
+    found = catalog.instance_types().get(instance_type)
     if found is not None and not found.hyperpod:
         alike = [name for name in catalog.nearest(instance_type) if catalog.instance_types()[name].hyperpod]
         hint = f"did you mean {' or '.join(alike)}?" if alike else "choose another type"
@@ -60,15 +60,15 @@ def groups(*, node_groups: Sequence[Group]) -> Iterator[Violation]:
         if times > 1:
             yield Violation("node_groups", f"{times} groups are called {name}", "give each a name of its own")
     for index, group in enumerate(node_groups):
-        if group.count > 6758:
-            text = f"{group.count} is more than the 6758 nodes of a HyperPod group"
-            yield Violation(f"node_groups[{index}].count", text, "split the group")
+        if not 0 <= group.count <= 6758:
+            text = f"{group.count} is not between 0 and the 6758 nodes of a HyperPod group"
+            yield Violation(f"node_groups[{index}].count", text, "change the count, or split the group")
 
 
 @rule("HP-11", Severity.ERROR, source="API:sagemaker ClusterSlurmConfig; ADA validate-config.py")
 def roles(*, node_groups: Sequence[Group]) -> Iterator[Violation]:
     """Slurm has exactly one controller, of one node, and something to compute on."""
-    controllers = [(index, group) for index, group in enumerate(node_groups) if group.role is Role.CONTROLLER]
+    controllers = [(index, group) for index, group in enumerate(node_groups) if group.role is NodeRole.CONTROLLER]
     if len(controllers) != 1:
         names = ", ".join(group.name for _, group in controllers) or "none"
         text = f"{len(controllers)} groups have role controller ({names}): Slurm takes exactly one"
@@ -77,9 +77,9 @@ def roles(*, node_groups: Sequence[Group]) -> Iterator[Violation]:
         if group.count != 1:
             text = f"{group.count} controllers in {group.name}: Slurm takes exactly one"
             yield Violation(f"node_groups[{index}].count", text, "write count: 1")
-    if not any(group.role is Role.COMPUTE for group in node_groups):
+    if not any(group.role is NodeRole.COMPUTE for group in node_groups):
         yield Violation("node_groups", "no group has role compute", "add one with role: compute")
-    if sum(group.role is Role.LOGIN for group in node_groups) > 1:
+    if sum(group.role is NodeRole.LOGIN for group in node_groups) > 1:
         yield Violation("node_groups", "more than one group has role login", "join them into one group")
 
 
@@ -101,7 +101,13 @@ def ebs(*, ebs_volume_gib: int) -> Iterator[Violation]:
 
 
 @rule("X-02", Severity.ERROR, source="CFN:AWS::SageMaker::Cluster has no such property")
-def no_ec2_capacity(*, capacity_mode: CapacityMode, placement_mode: PlacementMode) -> Iterator[Violation]:
+def no_ec2_capacity(
+    *,
+    capacity_mode: CapacityMode,
+    capacity_reservation_id: str | None,
+    placement_mode: PlacementMode,
+    placement_group_name: str | None,
+) -> Iterator[Violation]:
     """HyperPod nodes run in a service account: reservations, blocks and placement groups do not reach them."""
     if capacity_mode in (CapacityMode.ODCR, CapacityMode.CAPACITY_BLOCK):
         text = f"{capacity_mode} cannot be used by HyperPod: its nodes run in an AWS account, out of reach of yours"
@@ -109,6 +115,82 @@ def no_ec2_capacity(*, capacity_mode: CapacityMode, placement_mode: PlacementMod
     if placement_mode not in (PlacementMode.AUTO, PlacementMode.NONE):
         text = f"{placement_mode} cannot be used by HyperPod, which places nodes itself"
         yield Violation("placement.mode", text, "write placement: auto")
+    if capacity_reservation_id is not None:
+        text = f"{capacity_reservation_id} cannot be used by HyperPod, and would bill beside its own nodes"
+        yield Violation("capacity.capacity_reservation_id", text, "leave it out, or use a training plan")
+    if placement_group_name is not None:
+        text = f"{placement_group_name} cannot be used by HyperPod, which places nodes itself"
+        yield Violation("placement.group_name", text, "leave it out")
+
+
+@rule("FMB-16", Severity.ERROR, source="CFN:AWS::SageMaker::Cluster has no such property")
+def efa_stays(*, efa_mode: EfaMode) -> Iterator[Violation]:
+    """HyperPod attaches the EFA interfaces of a type itself."""
+    if efa_mode is EfaMode.NONE:
+        text = "none cannot be had on HyperPod, which attaches every EFA interface of the type"
+        yield Violation("efa.mode", text, "leave it out, or choose a type without EFA")
+
+
+@rule("X-04", Severity.ERROR, source="EC2 User Guide, *Elastic Fabric Adapter*: EFA traffic does not cross zones")
+def one_zone(*, instance_types: Sequence[str], subnet_ids: Sequence[str]) -> Iterator[Violation]:
+    """Nodes that talk over EFA stand in one subnet: HyperPod spreads a group over all it is given."""
+    with_efa = [name for name in instance_types if (found := catalog.instance_type(name)) and found.max_efa_interfaces]
+    if with_efa and len(subnet_ids) > 1:
+        text = f"{len(subnet_ids)} subnets for {', '.join(sorted(set(with_efa)))}, whose EFA traffic stays in one zone"
+        yield Violation("subnets", text, "pass exactly one subnet")
+
+
+@rule("TP-03", Severity.WARNING, source="SageMaker guide, *Reserve training plans*; API:sagemaker (they differ)")
+def plan_type(*, capacity_mode: CapacityMode, instance_type: str) -> Iterator[Violation]:
+    """Training plans are sold for accelerator types."""
+    found = catalog.instance_type(instance_type)
+    if capacity_mode is CapacityMode.TRAINING_PLAN and found is not None and found.training_plans is False:
+        text = f"training plans are not listed for {instance_type}"
+        yield Violation("instance_type", text, "check the plan's type, or use on_demand")
+
+
+# Addresses that HyperPod with Slurm takes per node, where AWS says so (the source of NET-02).
+_ADDRESSES_P5 = 32
+
+
+@rule(
+    "NET-02", Severity.ERROR, source="SageMaker AI Developer Guide, *Setting up SageMaker HyperPod with a custom VPC*"
+)
+def addresses(*, node_groups: Sequence[Group], primary_subnet_size: int) -> Iterator[Violation]:
+    """The primary subnet has an address for what every node takes at least: 32 on P5, one elsewhere."""
+    per_group = {
+        group.name: group.count * (_ADDRESSES_P5 if group.instance_type == "p5.48xlarge" else 1)
+        for group in node_groups
+        if group.count > 0
+    }
+    # EC2 keeps five addresses of every subnet.
+    if (needed := sum(per_group.values())) > (usable := primary_subnet_size - 5):
+        listed = ", ".join(f"{name} {number}" for name, number in per_group.items())
+        text = f"{needed} addresses ({listed}) do not fit the {usable} of the primary zone's private subnet"
+        yield Violation("node_groups", text, "use a larger network.cidr, or fewer nodes")
+
+
+_NO_HYPERPOD = frozenset(
+    {
+        "af-south-1", "ap-east-1", "ap-east-2", "ap-northeast-3", "ap-southeast-5", "ap-southeast-6", "ap-southeast-7",
+        "ca-west-1", "cn-north-1", "cn-northwest-1", "eu-central-2", "eu-south-1", "eu-west-3", "il-central-1",
+        "me-central-1", "mx-central-1", "us-gov-east-1", "us-gov-west-1",
+    }
+)  # fmt: skip
+
+
+@rule("HP-29", Severity.WARNING, source="cfn-lint 1.58 region data of AWS::SageMaker::Cluster")
+def hyperpod_region(*, region: str | None) -> Iterator[Violation]:
+    """HyperPod clusters exist in some Regions only; the list moves, so this is a warning."""
+    if region in _NO_HYPERPOD:
+        yield Violation("region", f"AWS::SageMaker::Cluster is not listed for {region}", "check, or move the project")
+
+
+@rule("FMB-19", Severity.WARNING, source="SageMaker API, ClusterCapacityRequirements: spot nodes can be interrupted")
+def spot_for_work_only(*, role: NodeRole, capacity_mode: CapacityMode) -> Iterator[Violation]:
+    """A controller that is taken away takes the scheduler with it."""
+    if capacity_mode is CapacityMode.SPOT and role is not NodeRole.COMPUTE:
+        yield Violation("capacity.mode", f"spot nodes can be taken away, and role {role} cannot", "use on_demand")
 
 
 _PLAN = r"arn:aws[a-z\-]*:sagemaker:(?P<region>[a-z0-9\-]*):(?P<account>[0-9]{12}):training-plan/.*"
@@ -146,6 +228,9 @@ def scripts(*, path: str, on_init_complete: str) -> Iterator[Violation]:
     folder = Path(path)
     if not folder.is_dir():
         yield Violation("path", f"{path} is not a folder", "give a folder, relative to the project file")
+    elif not (folder / on_init_complete).resolve().is_relative_to(folder.resolve()):
+        text = f"{on_init_complete} lies outside {path}, so it would not reach the nodes"
+        yield Violation("on_init_complete", text, "name a script of the folder")
     elif not (folder / on_init_complete).is_file():
         yield Violation("on_init_complete", f"{folder / on_init_complete} is not a file", "name a script of the folder")
     if not 1 <= len(on_init_complete) <= 128:
@@ -179,8 +264,16 @@ def volume_key(*, node_provisioning: NodeProvisioning, volume_kms_key_given: boo
         yield Violation("volume_kms_key", text, "leave it out: HyperPod then encrypts with a key that AWS owns")
 
 
+@rule("FMB-18", Severity.ERROR, source="fmblocks project file")
+def scripts_beside(*, scripts: str) -> Iterator[Violation]:
+    """The folder stands beside the project file: everything in it is uploaded."""
+    if Path(scripts).is_absolute() or ".." in Path(scripts).parts:
+        yield Violation("path", f"{scripts} is not below the project file's folder", "move the scripts beside the file")
+
+
 SCRIPTS = ("HP-08",)
-GROUP = ("FMB-09", "HP-03", "HP-13", "X-02", "TP-01")
-GROUP_CONSTRUCT = ("HP-01", *GROUP)
+GROUP = ("FMB-09", "FMB-16", "FMB-19", "HP-03", "HP-13", "X-02", "TP-01", "TP-03")
+GROUP_CONSTRUCT = ("HP-01", "FMB-09", "FMB-19", "HP-03", "HP-13", "X-02", "TP-01", "TP-03")
 CLUSTER = ("HP-02", "HP-11", "HP-12")
-CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12")
+CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "X-04")
+PROJECT = ("NET-02",)

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, BeforeValidator, Field
 
 from fmblocks.catalog import normalise
-from fmblocks.settings import AnyCase, Name, Settings, Text, WholeNumber
+from fmblocks.settings import AnyCase, Name, Settings, Text, WholeNumber, later
 
 
 class Orchestrator(StrEnum):
@@ -31,7 +31,7 @@ class NodeRecovery(StrEnum):
     NONE = "none"
 
 
-class Role(StrEnum):
+class NodeRole(StrEnum):
     """What the nodes of a group do."""
 
     CONTROLLER = "controller"
@@ -94,6 +94,7 @@ class EfaMode(StrEnum):
     """Whether nodes get their EFA interfaces."""
 
     AUTO = "auto"
+    NONE = "none"
 
 
 class Efa(Settings):
@@ -125,9 +126,9 @@ class NodeGroup(Settings):
     }
 
     name: Name
-    role: Annotated[Role, AnyCase] = Role.COMPUTE
+    role: Annotated[NodeRole, AnyCase] = NodeRole.COMPUTE
     instance_type: Annotated[Text, AfterValidator(normalise), Field(description="EC2 or ml. name")]
-    count: Annotated[WholeNumber, Field(ge=0, description="nodes")]
+    count: Annotated[WholeNumber, Field(description="nodes")]
     ebs_volume_gib: Annotated[
         WholeNumber, Field(description="second volume in GiB, at /opt/sagemaker: the root volume fills with containers")
     ] = 500
@@ -160,7 +161,9 @@ class Training(Settings):
         "lifecycle": "the key is lifecycle_scripts",
     }
 
-    orchestrator: Annotated[Orchestrator, AnyCase] = Orchestrator.HYPERPOD_SLURM
+    orchestrator: Annotated[Orchestrator, AnyCase, later("hyperpod-eks", "eks", "ec2", "pcs", now="hyperpod-slurm")] = (
+        Orchestrator.HYPERPOD_SLURM
+    )
     node_provisioning: Annotated[NodeProvisioning, AnyCase] = NodeProvisioning.STANDARD
     node_recovery: Annotated[NodeRecovery, AnyCase] = NodeRecovery.AUTOMATIC
     node_groups: tuple[NodeGroup, ...]

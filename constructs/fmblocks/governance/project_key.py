@@ -7,6 +7,8 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from fmblocks._edge import typed
+
 _USE = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"]
 
 
@@ -21,10 +23,11 @@ class ProjectKey(kms.Key):
     Kept when the stack goes: without it the data is lost. Rotated every year.
 
     Args:
-        description: shown in the console. Default: the construct's path.
+        description: shown in the console. Default: the stack's name.
         removal_policy: default RETAIN_ON_UPDATE_OR_DELETE.
     """
 
+    @typed
     def __init__(
         self,
         scope: Construct,
@@ -36,7 +39,7 @@ class ProjectKey(kms.Key):
         super().__init__(
             scope,
             id,
-            description=description or f"Data of {scope.node.path or id}",
+            description=description or f"Data of {cdk.Stack.of(scope).stack_name}",
             enable_key_rotation=True,
             removal_policy=removal_policy,
         )

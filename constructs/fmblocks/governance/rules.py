@@ -9,7 +9,7 @@ from fmblocks.findings import Severity, Violation, rule
 
 # One tag of 50 stays free for the one that every stack of ours adds.
 _MOST_TAGS = 49
-_ALLOWED = r"[\w\s.:/=+\-@]*"
+_ALLOWED = r"[\w .:/=+\-@]*"
 
 
 @rule("FMB-10", Severity.ERROR, source="AWS General Reference, *Tag naming limits and requirements*")
@@ -17,6 +17,11 @@ def tags(*, tags: Mapping[str, str]) -> Iterator[Violation]:
     """Tags fit what every AWS service takes."""
     if len(tags) > _MOST_TAGS:
         yield Violation("tags", f"{len(tags)} are more than the {_MOST_TAGS} there is room for", "drop some")
+    for key in tags:
+        if other := next((one for one in tags if one != key and one.lower() == key.lower() and one < key), None):
+            yield Violation(
+                f"tags.{key}", f"differs from {other} in case only, which IAM takes for the same", "drop one"
+            )
     for key, value in tags.items():
         where = f"tags.{key}"
         if key.lower().startswith("aws:"):
@@ -24,8 +29,8 @@ def tags(*, tags: Mapping[str, str]) -> Iterator[Violation]:
         if key == "fmblocks:project":
             yield Violation(where, "is set by fmblocks itself", "drop it")
         if not 1 <= len(key) <= 128 or len(value) > 256:
-            text = f"key of {len(key)} and value of {len(value)} characters: 128 and 256 are the most"
-            yield Violation(where, text, "shorten it")
+            text = f"key of {len(key)} and value of {len(value)} characters: 1 to 128 and up to 256 are taken"
+            yield Violation(where, text, "change its length")
         if not re.fullmatch(_ALLOWED, key) or not re.fullmatch(_ALLOWED, value):
             yield Violation(
                 where, f"{value!r} has characters that tags do not take", "use letters, digits and .:/=+-@_"

@@ -29,6 +29,7 @@ DEFAULT_ACCOUNT = "123456789012"
 DEFAULT_REGION = "us-east-1"
 _HOST = "127.0.0.1"
 _MODULE = "fmblocks.local.server"
+_MARKER = "fmblocks-local-aws"
 _PATIENCE_SECONDS = 60
 # Servers that this very process started: it alone can take their end off the system's list.
 _children: dict[int, subprocess.Popen[bytes]] = {}
@@ -36,6 +37,10 @@ _children: dict[int, subprocess.Popen[bytes]] = {}
 
 class LocalError(Exception):
     """Something that the user of the local AWS is told in one line."""
+
+
+class NoSuchCommandError(LocalError):
+    """The command that was to be run is none."""
 
 
 @dataclass
@@ -75,9 +80,10 @@ def up(say: Say) -> Session:
     if session := running():
         return session
     home = folder()
-    shutil.rmtree(home, ignore_errors=True)
+    _clear(home)
     for name in ("tmp", "state", "home", "path"):
         (home / name).mkdir(parents=True)
+    (home / _MARKER).touch()
     python = find_python(say)
     # Of everything that is installed here, the server sees this package alone: its own environment has the rest.
     (home / "path" / "fmblocks").symlink_to(Path(fmblocks.__file__).parent)
@@ -95,8 +101,8 @@ def up(say: Say) -> Session:
         )
     _children[process.pid] = process
     session = Session(process.pid, port)
+    _save(session)  # before waiting: a start that is interrupted can still be stopped
     _wait_until_ready(session, process, home / "server.log")
-    _save(session)
     return session
 
 
@@ -115,7 +121,7 @@ def down(say: Say) -> bool:
                 break
         if (child := _children.pop(session.pid, None)) is not None:
             child.wait()
-    shutil.rmtree(folder(), ignore_errors=True)
+    _clear(folder())
     parent = folder().parent
     if parent.name == ".fmblocks" and parent.is_dir() and not any(parent.iterdir()):
         parent.rmdir()
@@ -133,9 +139,17 @@ def run(command: Sequence[str], *, account: str, region: str, say: Say) -> int:
     cdk = _cdk_of(command)
     if cdk and target not in session.bootstrapped:
         say(f"bootstrapping {target} (once)")
-        code = _call([*cdk, "bootstrap", target, "--quiet"], environment)
-        if code:
-            return code
+        done = subprocess.run(
+            [*cdk, "bootstrap", target],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
+        )
+        if done.returncode:
+            raise LocalError(f"cdk bootstrap failed:\n{done.stdout[-3000:]}")
         session.bootstrapped.append(target)
         _save(session)
     return _call(command, environment)
@@ -178,7 +192,7 @@ def _call(command: Sequence[str], environment: Mapping[str, str]) -> int:
     try:
         return subprocess.run(command, env=environment, check=False).returncode
     except FileNotFoundError:
-        raise LocalError(f"{command[0]} is not a command here") from None
+        raise NoSuchCommandError(f"{command[0]} is not a command here") from None
 
 
 def _server_environment(home: Path, port: int) -> dict[str, str]:
@@ -201,6 +215,15 @@ def _server_environment(home: Path, port: int) -> dict[str, str]:
 
 def _path() -> str:
     return os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
+
+
+def _clear(home: Path) -> None:
+    """Remove the folder of a local AWS; anything else that stands there is somebody's own."""
+    if not home.exists():
+        return
+    if any(home.iterdir()) and not (home / _MARKER).exists():
+        raise LocalError(f"{home} is not a folder of the local AWS: it holds other things, so it is left alone")
+    shutil.rmtree(home)
 
 
 def _free_port() -> int:
@@ -226,9 +249,14 @@ def _wait_until_ready(session: Session, process: subprocess.Popen[bytes], log: P
 
 def _is_ours(pid: int) -> bool:
     """Whether ``pid`` is a live server: after a restart of the machine another process may have its number."""
-    shown = subprocess.run(["ps", "-p", str(pid), "-o", "stat=,command="], capture_output=True, text=True, check=False)
-    state, _, command = shown.stdout.strip().partition(" ")
-    return _MODULE in command and not state.startswith("Z")
+    process = Path("/proc") / str(pid)
+    if process.parent.is_dir() and any(process.parent.iterdir()):
+        try:
+            return _MODULE.encode() in (process / "cmdline").read_bytes()  # empty for one that has ended
+        except OSError:
+            return False
+    shown = subprocess.run(["ps", "-p", str(pid), "-o", "command="], capture_output=True, text=True, check=False)
+    return _MODULE in shown.stdout
 
 
 def _gone_within(pid: int, seconds: float) -> bool:

@@ -18,7 +18,7 @@ SMALLEST_VPC_PREFIX = 20
 LARGEST_VPC_PREFIX = 16
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ZoneAddresses:
     """The two ranges of one zone."""
 
@@ -48,7 +48,7 @@ def slots(cidr: str, zone: str, *, primary: bool) -> ZoneAddresses | None:
     if parsed is None or parsed.slot is None or network is None or network.prefixlen > SMALLEST_VPC_PREFIX:
         return None
     private = _part(network, 1, 0) if primary else _part(network, 4, 8 + parsed.slot)
-    return ZoneAddresses(str(private), str(_part(network, 8, 240 + parsed.slot)))
+    return ZoneAddresses(private=str(private), public=str(_part(network, 8, 240 + parsed.slot)))
 
 
 def _part(network: Cidr, bits: int, index: int) -> Cidr:

@@ -11,7 +11,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from constructs import Construct, Dependable
 
-from fmblocks._edge import check_arguments
+from fmblocks._edge import check_arguments, concrete, label, typed
 from fmblocks._handlers import custom_resource, handler_function
 from fmblocks.catalog import parse_zone
 from fmblocks.network import rules
@@ -38,8 +38,7 @@ class ClusterVpc(Construct):
         primary_availability_zone: the zone of accelerators and Lustre; its private subnet is half of the VPC. Default:
             the only zone, or zone ``1``.
         cidr: IPv4 range, /16 to /20. Default: 10.20.0.0/16.
-        nat_gateways: number of NAT gateways: the first in the primary zone, further ones in the zones that follow by
-            slot. A zone without its own uses the primary one's. Default: 1.
+        nat_gateways: 1, in the primary zone, which the others use too; or one in every zone. Default: 1.
         subnets: address ranges by zone, instead of the slots; Local Zones need it.
         kms_key: encrypts the flow logs; its policy must let CloudWatch Logs use it, as :class:`ProjectKey` does.
             Default: CloudWatch Logs' own key.
@@ -48,9 +47,10 @@ class ClusterVpc(Construct):
             gateways and logs go with the stack. Default: RETAIN_ON_UPDATE_OR_DELETE.
 
     Raises:
-        FindingsError: rules NET-01, FMB-01 to FMB-04, FMB-06 and FMB-07.
+        FindingsError: rules NET-01, FMB-01 to FMB-04, FMB-06, FMB-07 and FMB-14.
     """
 
+    @typed
     def __init__(
         self,
         scope: Construct,
@@ -66,8 +66,10 @@ class ClusterVpc(Construct):
         removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, id)
+        for name, value in (("cidr", cidr), ("availability_zones", availability_zones), ("nat_gateways", nat_gateways)):
+            concrete(name, value)
         self.availability_zones = tuple(sorted(availability_zones, key=_by_slot))
-        primary = primary_availability_zone or self.availability_zones[0]
+        primary = primary_availability_zone or (self.availability_zones or ("",))[0]
         region = cdk.Stack.of(self).region
         check_arguments(
             self,
@@ -96,7 +98,7 @@ class ClusterVpc(Construct):
             enable_dns_support=True,
         )
         self.cfn_vpc.apply_removal_policy(removal_policy)
-        cdk.Tags.of(self.cfn_vpc).add("Name", self.node.path)
+        cdk.Tags.of(self.cfn_vpc).add("Name", label(self))
         gateway = ec2.CfnInternetGateway(self, "InternetGateway")
         attachment = ec2.CfnVPCGatewayAttachment(
             self, "InternetGatewayAttachment", vpc_id=self.cfn_vpc.ref, internet_gateway_id=gateway.ref
@@ -113,7 +115,7 @@ class ClusterVpc(Construct):
         # The primary zone's subnet carries the interfaces of a kept file system, and cannot be deleted under them.
         self._zones[primary].cfn_private.apply_removal_policy(removal_policy)
 
-        with_nat = [primary, *(zone for zone in self.availability_zones if zone != primary)][:nat_gateways]
+        with_nat = [primary] if nat_gateways == 1 else self.availability_zones
         for zone in with_nat:
             self._zones[zone].add_nat_gateway(attachment)
         for zone, found in self._zones.items():
@@ -259,7 +261,7 @@ class _ZoneSubnets(Construct):
             self, "NatGateway", subnet_id=self.cfn_public.ref, allocation_id=address.attr_allocation_id
         )
         self._nat.add_resource_dependency(self._public_route)
-        cdk.Tags.of(self._nat).add("Name", self.node.path)
+        cdk.Tags.of(self._nat).add("Name", label(self))
 
     def route_through(self, other: _ZoneSubnets) -> None:
         assert other._nat is not None
@@ -273,7 +275,7 @@ class _ZoneSubnets(Construct):
 
     def _subnet(self, kind: str, zone: str, cidr: str, role: cdk.CfnTag) -> tuple[ec2.CfnSubnet, ec2.CfnRouteTable]:
         parsed = parse_zone(zone)
-        by_id = parsed is not None and "az" in zone.split("-")[-1]
+        by_id = parsed is not None and parsed.by_id
         name = cdk.Fn.select(parsed.slot or 0, cdk.Fn.get_azs()) if parsed and parsed.kind == "number" else zone
         subnet = ec2.CfnSubnet(
             self,
@@ -285,14 +287,14 @@ class _ZoneSubnets(Construct):
             map_public_ip_on_launch=False,
             tags=[role],
         )
-        if parsed and parsed.kind in ("name", "local"):
+        if parsed and parsed.kind != "number" and not by_id:
             # Where the clusters stand is the point of this VPC: zones are named by whoever writes the project.
             cdk.Validations.of(subnet).acknowledge(
                 cdk.Acknowledgment(id="CloudFormation-Validate::W3010", reason="the zone is the project's own choice")
             )
-        cdk.Tags.of(subnet).add("Name", subnet.node.path)
+        cdk.Tags.of(subnet).add("Name", label(subnet))
         table = ec2.CfnRouteTable(self, f"{kind}RouteTable", vpc_id=self._vpc.ref)
-        cdk.Tags.of(table).add("Name", subnet.node.path)
+        cdk.Tags.of(table).add("Name", label(subnet))
         ec2.CfnSubnetRouteTableAssociation(
             self, f"{kind}RouteTableAssociation", subnet_id=subnet.ref, route_table_id=table.ref
         )

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
+
+from fmblocks._edge import typed
 
 
 class EfaSecurityGroup(ec2.SecurityGroup):
@@ -19,9 +22,18 @@ class EfaSecurityGroup(ec2.SecurityGroup):
 
     Args:
         vpc: where the group stands.
+        removal_policy: of the group and its rules; kept things that carry it need it kept. Default: DESTROY.
     """
 
-    def __init__(self, scope: Construct, id: str, *, vpc: ec2.IVpc) -> None:
+    @typed
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        vpc: ec2.IVpc,
+        removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.DESTROY,
+    ) -> None:
         super().__init__(
             scope, id, vpc=vpc, description="EFA fabric: all traffic to and from itself", allow_all_outbound=True
         )
@@ -41,3 +53,5 @@ class EfaSecurityGroup(ec2.SecurityGroup):
             ip_protocol="-1",
             description="EFA: everything to this group",
         )
+        # A policy on the group alone does not reach its rules, and a kept group without them lets nobody in.
+        cdk.RemovalPolicies.of(self).apply(removal_policy)

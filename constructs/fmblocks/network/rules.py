@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 from fmblocks.catalog import REGIONS, parse_zone, zone_id_prefix
@@ -18,6 +19,7 @@ from fmblocks.network.addresses import (
 _DESIGN = "fmblocks project file"
 # EC2's smallest subnet. Source: VPC User Guide, Subnet CIDR blocks.
 _SMALLEST_SUBNET_PREFIX = 28
+_RFC_1918 = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 
 
 @rule("NET-01", Severity.ERROR, source="VPC User Guide, *VPC CIDR blocks* and *Subnet CIDR blocks*: /16 to /28")
@@ -36,6 +38,15 @@ def vpc_cidr(*, cidr: str) -> Iterator[Violation]:
         )
 
 
+@rule("FMB-17", Severity.WARNING, source="VPC User Guide, *VPC CIDR blocks*: RFC 1918 ranges are recommended")
+def private_range(*, cidr: str) -> Iterator[Violation]:
+    """A VPC on somebody else's addresses cannot reach them."""
+    network = parse_cidr(cidr)
+    if network is not None and not any(network.subnet_of(Cidr(private)) for private in _RFC_1918):
+        text = f"{cidr} is outside the private ranges {', '.join(_RFC_1918)}"
+        yield Violation("cidr", text, "use a range of those unless these addresses are yours")
+
+
 @rule("FMB-01", Severity.ERROR, source=_DESIGN + "; EC2 User Guide, *Availability Zone IDs*")
 def zones_of_region(*, availability_zones: Sequence[str], region: str | None) -> Iterator[Violation]:
     """Every zone is a zone, and one of the Region's."""
@@ -47,7 +58,7 @@ def zones_of_region(*, availability_zones: Sequence[str], region: str | None) ->
                 f"{text} is neither a zone id (usw2-az1) nor a zone name (us-west-2a)",
                 "list zone ids, as `aws ec2 describe-availability-zones` prints them",
             )
-        elif region is not None and zone.region_part not in ("", region, zone_id_prefix(region)):
+        elif region in REGIONS and zone.region_part not in ("", region, zone_id_prefix(region or "")):
             yield Violation(
                 "availability_zones",
                 f"{text} is not a zone of region {region}, whose zones begin {zone_id_prefix(region)}- or {region}",
@@ -77,7 +88,7 @@ def zones_need_region(*, availability_zones: Sequence[str], region: str | None) 
 @rule("FMB-03", Severity.ERROR, source=_DESIGN + "; a zone's name maps to another id in every account")
 def zones_of_one_kind(*, availability_zones: Sequence[str]) -> Iterator[Violation]:
     """Ids and names are not mixed: us-west-2a and usw2-az2 can be the same zone."""
-    kinds = {"id" if "az" in text.split("-")[-1] else "name" for text in availability_zones if parse_zone(text)}
+    kinds = {zone.by_id for text in availability_zones if (zone := parse_zone(text))}
     if len(kinds) > 1:
         listed = ", ".join(availability_zones)
         yield Violation("availability_zones", f"{listed} mixes zone ids and zone names", "use ids for all of them")
@@ -98,8 +109,9 @@ def primary_zone(*, availability_zones: Sequence[str], primary_availability_zone
 def known_region(*, region: str | None) -> Iterator[Violation]:
     """The Region exists."""
     if region is not None and region not in REGIONS:
-        alike = sorted(REGIONS, key=lambda other: (-_shared(region, other), other))[:3]
-        yield Violation("region", f"{region} is not an AWS region", f"did you mean {' or '.join(alike)}?")
+        alike = difflib.get_close_matches(region.lower(), REGIONS, n=2)
+        hint = f"did you mean {' or '.join(alike)}?" if alike else "check the spelling"
+        yield Violation("region", f"{region} is not an AWS region", hint)
 
 
 @rule("FMB-06", Severity.ERROR, source="VPC User Guide, *Subnet CIDR blocks*; fmblocks project file")
@@ -138,14 +150,24 @@ def zone_addresses(
 
 @rule("FMB-07", Severity.ERROR, source=_DESIGN)
 def nat_gateways(*, nat_gateways: int, availability_zones: Sequence[str]) -> Iterator[Violation]:
-    """At most one NAT gateway per zone."""
-    if nat_gateways > len(availability_zones):
-        zones = f"{len(availability_zones)} zone{'s' if len(availability_zones) > 1 else ''}"
-        yield Violation("nat_gateways", f"{nat_gateways} NAT gateways do not fit {zones}", "one per zone at most")
+    """One NAT gateway, in the primary zone, or one in every zone: a number between would go by position."""
+    zones = len(availability_zones)
+    if nat_gateways < 1:
+        text = f"{nat_gateways} is the closed network, whose endpoints this version does not build"
+        yield Violation("nat_gateways", text, "write 1, or pass a VPC of your own to the constructs")
+    elif nat_gateways not in (1, zones):
+        text = f"{nat_gateways} is neither one NAT gateway nor one for each of {zones} zone{'s' if zones > 1 else ''}"
+        yield Violation("nat_gateways", text, "write 1" + (f" or {zones}" if zones > 1 else ""))
 
 
-def _shared(left: str, right: str) -> int:
-    return sum(a == b for a, b in zip(left, right, strict=False))
+@rule("FMB-14", Severity.ERROR, source=_DESIGN)
+def distinct_zones(*, availability_zones: Sequence[str]) -> Iterator[Violation]:
+    """There is a zone, and none is named twice."""
+    if not availability_zones:
+        yield Violation("availability_zones", "names no zone", "name one or more")
+    twice = sorted({zone for zone in availability_zones if list(availability_zones).count(zone) > 1})
+    if twice:
+        yield Violation("availability_zones", f"{', '.join(twice)} is named twice", "name each zone once")
 
 
-RULES = ("NET-01", "FMB-01", "FMB-02", "FMB-03", "FMB-04", "FMB-05", "FMB-06", "FMB-07")
+RULES = ("NET-01", "FMB-17", "FMB-01", "FMB-02", "FMB-03", "FMB-04", "FMB-05", "FMB-06", "FMB-07", "FMB-14")

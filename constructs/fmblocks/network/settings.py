@@ -26,8 +26,6 @@ def _zones(value: object) -> object:
     texts = [item for item in value if isinstance(item, str)]
     if len(texts) != len(value):
         raise PydanticCustomError("zones", "takes zone ids or names only")
-    if len(set(texts)) != len(texts):
-        raise PydanticCustomError("zones", "names a zone twice")
     return tuple(sorted(texts))
 
 
@@ -58,7 +56,7 @@ class Network(Settings):
     primary_availability_zone: Annotated[
         Text | None, Field(description="where accelerators and Lustre live; default: the only zone, or zone 1")
     ] = None
-    nat_gateways: Annotated[WholeNumber, Field(ge=1, le=6, description="NAT gateways, at most one per zone")] = 1
+    nat_gateways: Annotated[WholeNumber, Field(description="1, or one for each zone")] = 1
     subnets: Annotated[
         dict[str, SubnetPair], Field(description="address ranges by zone, instead of the fixed slots")
     ] = {}

@@ -10,6 +10,9 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
+from fmblocks._edge import check_arguments, typed
+from fmblocks.observability import rules
+
 # Source: Managed Prometheus User Guide, *IAM permissions and policies* (AmazonPrometheusRemoteWriteAccess,
 # AmazonPrometheusQueryAccess).
 _WRITE = ("aps:RemoteWrite",)
@@ -32,25 +35,32 @@ class MetricsWorkspace(cdk.Resource):
 
     Args:
         retention_days: how long samples are kept, 1 to 1095 days. Default: 150.
+        alias: a label, which need not be unique. Default: the stack's name.
         kms_key: create-only. The encryption guide says that AWS managed collectors cannot use a workspace with a
             customer key. Default: a key that AWS owns.
         removal_policy: default RETAIN_ON_UPDATE_OR_DELETE.
+
+    Raises:
+        FindingsError: rule FMB-15.
     """
 
+    @typed
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
         retention_days: int = 150,
+        alias: str | None = None,
         kms_key: kms.IKey | None = None,
         removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, id)
+        check_arguments(self, rules.RULES, {"retention_days": retention_days})
         self.resource = aps.CfnWorkspace(
             self,
             "Resource",
-            alias=cdk.Stack.of(self).stack_name,  # a label, not a name: it need not be unique
+            alias=alias or cdk.Stack.of(self).stack_name,
             kms_key_arn=kms_key.key_arn if kms_key else None,
             workspace_configuration=aps.CfnWorkspace.WorkspaceConfigurationProperty(
                 retention_period_in_days=retention_days
@@ -69,9 +79,11 @@ class MetricsWorkspace(cdk.Resource):
         return self.resource.attr_prometheus_endpoint
 
     @staticmethod
-    def from_workspace_attributes(*, workspace_arn: str, prometheus_endpoint: str) -> IMetricsWorkspace:
+    def from_workspace_attributes(
+        scope: Construct, id: str, *, workspace_arn: str, prometheus_endpoint: str
+    ) -> IMetricsWorkspace:
         """A workspace that was made elsewhere. Nothing is created, nothing is checked."""
-        return _Imported(workspace_arn, prometheus_endpoint)
+        return _Imported(scope, id, workspace_arn, prometheus_endpoint)
 
     def grant_remote_write(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let ``grantee`` write samples."""
@@ -82,8 +94,9 @@ class MetricsWorkspace(cdk.Resource):
         return _grant(self.workspace_arn, grantee, _QUERY)
 
 
-class _Imported:
-    def __init__(self, workspace_arn: str, prometheus_endpoint: str) -> None:
+class _Imported(cdk.Resource):
+    def __init__(self, scope: Construct, id: str, workspace_arn: str, prometheus_endpoint: str) -> None:
+        super().__init__(scope, id, environment_from_arn=workspace_arn)
         self.workspace_arn = workspace_arn
         self.prometheus_endpoint = prometheus_endpoint
 

@@ -16,8 +16,7 @@ class Prometheus(Settings):
         "workspace_arn": "this version creates the workspace; the constructs import one",
     }
 
-    # Source of the limit: API:amp WorkspaceConfiguration, RetentionPeriodInDays.
-    retention_days: Annotated[WholeNumber, Field(ge=1, le=1095, description="days that samples are kept")] = 150
+    retention_days: Annotated[WholeNumber, Field(description="days that samples are kept")] = 150
 
 
 class Observability(Settings):

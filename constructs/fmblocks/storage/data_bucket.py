@@ -7,6 +7,8 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
+from fmblocks._edge import typed
+
 # A multipart upload that was given up bills like data and shows in no listing.
 _ABORT = s3.LifecycleRule(abort_incomplete_multipart_upload_after=cdk.Duration.days(7))
 
@@ -25,6 +27,7 @@ class DataBucket(s3.Bucket):
         removal_policy: default RETAIN_ON_UPDATE_OR_DELETE.
     """
 
+    @typed
     def __init__(
         self,
         scope: Construct,
@@ -71,6 +74,7 @@ class LogBucket(s3.Bucket):
         expiration: how long logs are kept. Default: 90 days.
     """
 
+    @typed
     def __init__(self, scope: Construct, id: str, *, expiration: cdk.Duration | None = None) -> None:
         super().__init__(
             scope,

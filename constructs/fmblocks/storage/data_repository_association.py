@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import aws_cdk as cdk
 from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from fmblocks._edge import check_arguments
+from fmblocks._edge import check_arguments, member, typed
 from fmblocks.storage import rules
-from fmblocks.storage.lustre_file_system import LustreFileSystem
-from fmblocks.storage.settings import Event
-
-
-@dataclass(frozen=True, slots=True)
-class _Link:
-    path: str
-    bucket: str | None
-    prefix: str
+from fmblocks.storage.lustre_file_system import ILustreFileSystem, RepositoryLink
+from fmblocks.storage.settings import DataRepositoryEvent, canonical_path, canonical_prefix
 
 
 class DataRepositoryAssociation(cdk.Resource):
@@ -34,7 +26,7 @@ class DataRepositoryAssociation(cdk.Resource):
     key must let it in, as :class:`ProjectKey` does (rule DRA-10).
 
     Args:
-        file_system: not scratch_1, not Lustre 2.10.
+        file_system: not scratch_1, not Lustre 2.10; may be imported.
         file_system_path: absolute; no other association's path lies inside it.
         bucket: the bucket. Auto-import needs one of the same Region.
         bucket_prefix: default: the whole bucket.
@@ -45,37 +37,42 @@ class DataRepositoryAssociation(cdk.Resource):
         removal_policy: what becomes of the link; files and objects stay in any case. Default: DESTROY.
 
     Raises:
-        FindingsError: rules DRA-02, DRA-03, DRA-06.
+        FindingsError: rules DRA-01 to DRA-04 and DRA-06, over all associations of the file system.
     """
 
+    @typed
     def __init__(
         self,
         scope: Construct,
         id: str,
         *,
-        file_system: LustreFileSystem,
+        file_system: ILustreFileSystem,
         file_system_path: str,
         bucket: s3.IBucket,
         bucket_prefix: str = "",
-        auto_import: Sequence[Event] = (),
-        auto_export: Sequence[Event] = (),
+        auto_import: Sequence[DataRepositoryEvent] = (),
+        auto_export: Sequence[DataRepositoryEvent] = (),
         batch_import_metadata_on_create: bool = True,
         removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.DESTROY,
     ) -> None:
         super().__init__(scope, id)
-        path = file_system_path.rstrip("/") or "/"
-        prefix = f"{stripped}/" if (stripped := bucket_prefix.strip("/")) else ""
-        check_arguments(
-            self,
-            ("DRA-02", "DRA-03", *rules.ASSOCIATION),
-            {
-                "deployment_type": file_system.deployment_type,
-                "version": file_system.version,
-                "data_repository_associations": [_Link(path, None, prefix)],
-                "auto_import": auto_import,
-                "auto_export": auto_export,
-            },
-        )
+        path, prefix = canonical_path(file_system_path), canonical_prefix(bucket_prefix)
+        auto_import = [member(DataRepositoryEvent, event, "auto_import") for event in auto_import]
+        auto_export = [member(DataRepositoryEvent, event, "auto_export") for event in auto_export]
+        # A bucket of this app has no name yet; its path says whether two are the same.
+        name = bucket.node.path if cdk.Token.is_unresolved(bucket.bucket_name) else bucket.bucket_name
+        before = list(file_system.links)
+        links = [*before, RepositoryLink(path, name, prefix, self)]
+        given = {
+            "deployment_type": file_system.deployment_type,
+            "version": file_system.version,
+            "data_repository_associations": [link for link in links if not cdk.Token.is_unresolved(link.path)],
+            "auto_import": auto_import,
+            "auto_export": auto_export,
+        }
+        # Of an imported file system nobody knows the type.
+        support = ("DRA-02",) if file_system.deployment_type is not None else ()
+        check_arguments(self, (*support, *rules.ASSOCIATION_CONSTRUCT), given)
         self.resource = fsx.CfnDataRepositoryAssociation(
             self,
             "Resource",
@@ -98,7 +95,9 @@ class DataRepositoryAssociation(cdk.Resource):
         )
         self.resource.apply_removal_policy(removal_policy)
         self.node.add_dependency(bucket)
-        file_system.queue_association(self)
+        if before:
+            self.node.add_dependency(before[-1].association)
+        file_system.links.append(links[-1])
 
     @property
     def association_id(self) -> str:

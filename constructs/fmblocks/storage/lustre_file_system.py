@@ -2,25 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import aws_cdk as cdk
+import jsii
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_kms as kms
-from constructs import Construct, IConstruct
+from constructs import Construct
 
-from fmblocks._edge import check_arguments
+from fmblocks._edge import check_arguments, label, member, typed
 from fmblocks.storage import rules
 from fmblocks.storage.lustre_security_group import LustreSecurityGroup
-from fmblocks.storage.settings import DeploymentType, Metadata, StorageType
+from fmblocks.storage.settings import DeploymentType, LustreMetadataMode, StorageType, default_metadata_mode
+
+# LNET. Source: FSx for Lustre User Guide, *File system access control with Amazon VPC*.
+_DEFAULT_PORT = ec2.Port.tcp_range(988, 1023)
+
+
+@dataclass(frozen=True, slots=True)
+class RepositoryLink:
+    """An association as the rules over several of them see it."""
+
+    path: str
+    bucket: str | None
+    prefix: str
+    association: Construct
 
 
 class ILustreFileSystem(Protocol):
     """A file system that nodes can mount, made here or elsewhere."""
 
+    @property
+    def node(self) -> object: ...
     @property
     def file_system_id(self) -> str: ...
     @property
@@ -28,9 +44,17 @@ class ILustreFileSystem(Protocol):
     @property
     def mount_name(self) -> str: ...
     @property
-    def security_groups(self) -> Sequence[ec2.ISecurityGroup]: ...
+    def deployment_type(self) -> DeploymentType | None: ...
+    @property
+    def version(self) -> str | None: ...
+    @property
+    def links(self) -> list[RepositoryLink]: ...
+    @property
+    def connections(self) -> ec2.Connections: ...
+    def add_client(self, name: str, group: ec2.ISecurityGroup) -> None: ...
 
 
+@jsii.implements(ec2.IConnectable)
 class LustreFileSystem(cdk.Resource):
     """A Lustre file system in one subnet, kept when its stack goes.
 
@@ -46,19 +70,22 @@ class LustreFileSystem(cdk.Resource):
         storage_type: default ssd.
         capacity_gib: storage capacity in GiB, in the steps of rules FSX-02 and FSX-13.
         throughput_mbps_per_tib: MB/s per TiB; required for persistent types, forbidden for scratch.
-        efa_enabled: serve Lustre over EFA; fixed at creation. Needs ``efa_security_group``.
+        efa_enabled: serve Lustre over EFA; fixed at creation. Needs ``efa_security_group``. Default: false.
         efa_security_group: the group of the EFA fabric, which the file system then carries too.
-        metadata: metadata performance. Default: automatic on persistent_2, none elsewhere.
+        metadata_mode: how metadata IOPS are provisioned. Default: automatic on persistent_2, none elsewhere.
+        metadata_iops: with user_provisioned only.
         version: Lustre version. Default 2.15.
-        security_group: default: a new :class:`LustreSecurityGroup`.
+        security_group: default: a new :class:`LustreSecurityGroup`, kept with the file system.
         kms_key: for persistent types; scratch is encrypted with the service's own keys. Default: the account's
             ``aws/fsx`` key.
-        removal_policy: default RETAIN_ON_UPDATE_OR_DELETE.
+        removal_policy: default RETAIN_ON_UPDATE_OR_DELETE. A kept file system keeps interfaces in its subnet and
+            groups: keep those too.
 
     Raises:
-        FindingsError: rules FSX-02, FSX-03, FSX-05, FSX-07, FSX-11, FSX-13.
+        FindingsError: rules FSX-02, FSX-03, FSX-05, FSX-07, FSX-11, FSX-13, FSX-19.
     """
 
+    @typed
     def __init__(
         self,
         scope: Construct,
@@ -72,38 +99,45 @@ class LustreFileSystem(cdk.Resource):
         throughput_mbps_per_tib: int | None = None,
         efa_enabled: bool = False,
         efa_security_group: ec2.ISecurityGroup | None = None,
-        metadata: Metadata | None = None,
+        metadata_mode: LustreMetadataMode | None = None,
+        metadata_iops: int | None = None,
         version: str = "2.15",
         security_group: ec2.ISecurityGroup | None = None,
         kms_key: kms.IKey | None = None,
         removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, id)
-        if metadata is None and deployment_type is DeploymentType.PERSISTENT_2:
-            metadata = Metadata()
+        deployment_type = member(DeploymentType, deployment_type, "deployment_type")
+        storage_type = member(StorageType, storage_type, "storage_type")
+        if metadata_mode is None:
+            metadata_mode = default_metadata_mode(deployment_type)
+        else:
+            metadata_mode = member(LustreMetadataMode, metadata_mode, "metadata_mode")
         check_arguments(
             self,
             rules.LUSTRE_CONSTRUCT,
             {
                 "deployment_type": deployment_type,
-                "storage_type": storage_type,
                 "capacity_gib": capacity_gib,
                 "throughput_mbps_per_tib": throughput_mbps_per_tib,
                 "efa_enabled": efa_enabled,
                 "efa_security_group_given": efa_security_group is not None,
                 "version": version,
-                "metadata_mode": metadata and metadata.mode,
-                "metadata_iops": metadata and metadata.iops,
+                "metadata_mode": metadata_mode,
+                "metadata_iops": metadata_iops,
                 "kms_key_given": kms_key is not None,
             },
         )
-        self.deployment_type = deployment_type
-        self.version = version
-        self.security_group = security_group or LustreSecurityGroup(self, "SecurityGroup", vpc=vpc)
-        self.security_groups: Sequence[ec2.ISecurityGroup] = [
-            self.security_group,
-            *([efa_security_group] if efa_enabled and efa_security_group else []),
-        ]
+        self.deployment_type: DeploymentType | None = deployment_type
+        self.version: str | None = version
+        self.links: list[RepositoryLink] = []
+        self.security_group = security_group or LustreSecurityGroup(
+            self, "SecurityGroup", vpc=vpc, removal_policy=removal_policy
+        )
+        groups = [self.security_group]
+        if efa_enabled and efa_security_group is not None:
+            groups.append(efa_security_group)
+        self._connections = ec2.Connections(security_groups=[self.security_group], default_port=_DEFAULT_PORT)
         self.resource = fsx.CfnFileSystem(
             self,
             "Resource",
@@ -112,26 +146,25 @@ class LustreFileSystem(cdk.Resource):
             storage_type=storage_type.upper(),
             storage_capacity=capacity_gib,
             subnet_ids=[vpc_subnet.subnet_id],
-            security_group_ids=[group.security_group_id for group in self.security_groups],
+            security_group_ids=[group.security_group_id for group in groups],
             kms_key_id=kms_key.key_arn if kms_key else None,
             lustre_configuration=fsx.CfnFileSystem.LustreConfigurationProperty(
                 deployment_type=deployment_type.upper(),
                 per_unit_storage_throughput=throughput_mbps_per_tib,
                 efa_enabled=efa_enabled or None,
                 metadata_configuration=fsx.CfnFileSystem.MetadataConfigurationProperty(
-                    mode=metadata.mode.upper(), iops=metadata.iops
+                    mode=metadata_mode.upper(), iops=metadata_iops
                 )
-                if metadata
+                if metadata_mode
                 else None,
             ),
         )
         self.resource.apply_removal_policy(removal_policy)
-        cdk.Tags.of(self.resource).add("Name", self.node.path)
+        cdk.Tags.of(self.resource).add("Name", label(self))
         # FSx looks at the rules when the file system is made: without 988 it says "do not permit Lustre LNET network
         # traffic on port 988", without the EFA ones "Insufficient security group permissions". So it waits for all.
-        for group in self.security_groups:
+        for group in groups:
             self.resource.node.add_dependency(group)
-        self._last_association: IConstruct | None = None
 
     @property
     def file_system_id(self) -> str:
@@ -148,16 +181,42 @@ class LustreFileSystem(cdk.Resource):
         """The name that follows the DNS name in a mount; chosen by FSx."""
         return self.resource.attr_lustre_mount_name
 
+    @property
+    def connections(self) -> ec2.Connections:
+        """The network connections of the file system; the default port is LNET's range."""
+        return self._connections
+
     @staticmethod
     def from_lustre_file_system_attributes(
+        scope: Construct,
+        id: str,
         *,
         file_system_id: str,
         dns_name: str,
         mount_name: str,
-        security_groups: Sequence[ec2.ISecurityGroup] = (),
+        security_group: ec2.ISecurityGroup | None = None,
     ) -> ILustreFileSystem:
-        """A file system that was made elsewhere. Nothing is created, nothing is checked."""
-        return _Imported(file_system_id, dns_name, mount_name, security_groups)
+        """A file system that was made elsewhere. Nothing is created, nothing is checked.
+
+        Args:
+            file_system_id: its id, ``fs-…``.
+            dns_name: its DNS name.
+            mount_name: its mount name.
+            security_group: its group; clients are let in through it. Default: none, clients are let in elsewhere.
+        """
+        return _Imported(scope, id, file_system_id, dns_name, mount_name, security_group)
+
+    def add_client(self, name: str, group: ec2.ISecurityGroup) -> None:
+        """Let the nodes that carry ``group`` mount the file system.
+
+        Does nothing where the file system's group is not a :class:`LustreSecurityGroup`: its rules are their owner's.
+
+        Args:
+            name: becomes part of the rules' construct ids.
+            group: carried by the nodes.
+        """
+        if isinstance(self.security_group, LustreSecurityGroup):
+            self.security_group.add_client(name, group)
 
     def metric(
         self, metric_name: str, *, statistic: str = cloudwatch.Stats.SUM, period: cdk.Duration | None = None
@@ -175,18 +234,31 @@ class LustreFileSystem(cdk.Resource):
         """Free bytes over all storage servers (FreeDataStorageCapacity, sum over one minute)."""
         return self.metric("FreeDataStorageCapacity", period=cdk.Duration.minutes(1))
 
-    def queue_association(self, association: IConstruct) -> None:
-        """Let ``association`` wait for the one before it: FSx works on one request of a file system at a time."""
-        if self._last_association is not None:
-            association.node.add_dependency(self._last_association)
-        self._last_association = association
 
-
-class _Imported:
+@jsii.implements(ec2.IConnectable)
+class _Imported(cdk.Resource):
     def __init__(
-        self, file_system_id: str, dns_name: str, mount_name: str, security_groups: Sequence[ec2.ISecurityGroup]
+        self,
+        scope: Construct,
+        id: str,
+        file_system_id: str,
+        dns_name: str,
+        mount_name: str,
+        security_group: ec2.ISecurityGroup | None,
     ) -> None:
+        super().__init__(scope, id)
         self.file_system_id = file_system_id
         self.dns_name = dns_name
         self.mount_name = mount_name
-        self.security_groups = security_groups
+        self.deployment_type: DeploymentType | None = None
+        self.version: str | None = None
+        self.links: list[RepositoryLink] = []
+        groups = [security_group] if security_group else []
+        self._connections = ec2.Connections(security_groups=groups, default_port=_DEFAULT_PORT)
+
+    @property
+    def connections(self) -> ec2.Connections:
+        return self._connections
+
+    def add_client(self, name: str, group: ec2.ISecurityGroup) -> None:
+        """Clients of an imported file system are let in where it was made, or through ``connections``."""

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
+
+from fmblocks._edge import typed
 
 # Source: FSx for Lustre User Guide, *File system access control with Amazon VPC*.
 _PORTS = {"Lnet": (988, 988), "LnetHigh": (1018, 1023)}
@@ -18,21 +23,41 @@ class LustreSecurityGroup(ec2.SecurityGroup):
 
     Args:
         vpc: where the group stands.
-        clients: groups of the nodes that mount the file system. More can be added with :meth:`add_client`.
+        clients: groups of the nodes that mount the file system, by a name that becomes part of the rules' ids. More can
+            be added with :meth:`add_client`; a HyperPodSlurmCluster adds its own.
+        removal_policy: of the group and its rules; a kept file system needs them kept. Default: DESTROY.
     """
 
+    @typed
     def __init__(
-        self, scope: Construct, id: str, *, vpc: ec2.IVpc, clients: dict[str, ec2.ISecurityGroup] | None = None
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        vpc: ec2.IVpc,
+        clients: Mapping[str, ec2.ISecurityGroup] | None = None,
+        removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.DESTROY,
     ) -> None:
         super().__init__(
             scope, id, vpc=vpc, description="Lustre: LNET from itself and its clients", allow_all_outbound=True
         )
+        self._clients: set[str] = set()
         self.add_client("Self", self)
         for name, group in (clients or {}).items():
             self.add_client(name, group)
+        # A policy on the group alone does not reach its rules, and a kept group without them lets nobody in.
+        cdk.RemovalPolicies.of(self).apply(removal_policy)
 
     def add_client(self, name: str, group: ec2.ISecurityGroup) -> None:
-        """Let ``group`` in; ``name`` becomes part of the rules' construct ids."""
+        """Let ``group`` in; once is enough: EC2 refuses the same rule twice.
+
+        Args:
+            name: becomes part of the rules' construct ids.
+            group: carried by the nodes that mount the file system.
+        """
+        if group.security_group_id in self._clients:
+            return
+        self._clients.add(group.security_group_id)
         for ports, (first, last) in _PORTS.items():
             ec2.CfnSecurityGroupIngress(
                 self,

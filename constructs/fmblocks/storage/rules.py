@@ -6,14 +6,21 @@ import re
 from collections.abc import Iterator, Sequence
 
 from fmblocks.findings import Severity, Violation, rule
-from fmblocks.storage.settings import DeploymentType, Event, LinkedPaths, MetadataMode
+from fmblocks.storage.settings import DataRepositoryEvent, DeploymentType, LinkedPaths, LustreMetadataMode
 
 _API = "API:fsx CreateFileSystem"
+
+
+# API:fsx StorageCapacity, maximum. What an account may have is a quota, which only the account knows.
+_MOST_GIB = 2147483647
 
 
 @rule("FSX-02", Severity.ERROR, source=f"{_API}, StorageCapacity")
 def capacity(*, deployment_type: DeploymentType, capacity_gib: int) -> Iterator[Violation]:
     """SSD is sold as 1200 GiB or multiples of 2400; scratch_1 as 1200, 2400 or multiples of 3600."""
+    if capacity_gib > _MOST_GIB:
+        yield Violation("capacity_gib", f"{capacity_gib} GiB is more than FSx can count", f"the most is {_MOST_GIB}")
+        return
     step, small = (3600, (1200, 2400)) if deployment_type is DeploymentType.SCRATCH_1 else (2400, (1200,))
     if capacity_gib in small or (capacity_gib > 0 and capacity_gib % step == 0):
         return
@@ -50,7 +57,7 @@ _VERSIONS = ("2.10", "2.12", "2.15")
 
 @rule("FSX-05", Severity.ERROR, source=f"{_API}, FileSystemTypeVersion")
 def version(
-    *, deployment_type: DeploymentType, version: str, metadata_mode: MetadataMode | None
+    *, deployment_type: DeploymentType, version: str, metadata_mode: LustreMetadataMode | None
 ) -> Iterator[Violation]:
     """2.10 is for scratch and persistent_1; a metadata configuration, hence EFA, needs 2.15."""
     if version not in _VERSIONS:
@@ -68,7 +75,7 @@ _IOPS_STEP, _IOPS_MOST = 12000, 192000
 
 @rule("FSX-11", Severity.ERROR, source=f"{_API}, MetadataConfiguration")
 def metadata(
-    *, deployment_type: DeploymentType, metadata_mode: MetadataMode | None, metadata_iops: int | None
+    *, deployment_type: DeploymentType, metadata_mode: LustreMetadataMode | None, metadata_iops: int | None
 ) -> Iterator[Violation]:
     """Metadata settings are for persistent_2; IOPS go with user_provisioned and come in steps."""
     if metadata_mode is None:
@@ -76,7 +83,7 @@ def metadata(
     if deployment_type is not DeploymentType.PERSISTENT_2:
         text = f"{deployment_type} has no metadata configuration"
         yield Violation("metadata", text, "leave it out, or use persistent_2")
-    elif metadata_mode is MetadataMode.AUTOMATIC:
+    elif metadata_mode is LustreMetadataMode.AUTOMATIC:
         if metadata_iops is not None:
             text = f"{metadata_iops} cannot be chosen with mode automatic"
             yield Violation("metadata.iops", text, "leave it out, or write mode: user_provisioned")
@@ -131,11 +138,21 @@ def scratch_key(*, deployment_type: DeploymentType, kms_key_given: bool) -> Iter
 _MOUNT_PATH = r"/[a-zA-Z0-9._/-]+"
 
 
+# The second volume (API:sagemaker ClusterEbsVolumeConfig), Slurm, and what a Linux system stands on.
+_TAKEN = (
+    "/opt/sagemaker",
+    "/opt/slurm",
+    *(f"/{name}" for name in ["bin", "boot", "dev", "etc", "lib", "proc", "root", "run", "sbin", "sys", "usr", "var"]),
+)
+
+
 @rule("HP-14", Severity.ERROR, source="API:sagemaker ClusterFsxLustreConfig, MountPath")
 def mount_path(*, mount_path: str) -> Iterator[Violation]:
-    """Where nodes mount the file system."""
-    if not re.fullmatch(_MOUNT_PATH, mount_path):
-        yield Violation("mount_path", f"{mount_path} is no absolute path", "write one like /fsx")
+    """Where nodes mount the file system: a directory of its own."""
+    if not re.fullmatch(_MOUNT_PATH, mount_path) or _strange(mount_path):
+        yield Violation("mount_path", f"{mount_path} is no plain path below /", "write one like /fsx")
+    elif taken := next((one for one in _TAKEN if _inside(mount_path, one) or _inside(one, mount_path)), None):
+        yield Violation("mount_path", f"{mount_path} would hide {taken}, which the nodes need", "write one like /fsx")
 
 
 LUSTRE = ("FSX-02", "FSX-03", "FSX-05", "FSX-11", "FSX-13")
@@ -170,6 +187,9 @@ def file_system_paths(*, data_repository_associations: Sequence[LinkedPaths]) ->
         key = f"data_repository_associations[{index}].path"
         if not link.path.startswith("/"):
             yield Violation(key, f"{link.path} does not begin with /", f"write /{link.path}")
+            continue
+        if _strange(link.path):
+            yield Violation(key, f"{link.path} has empty parts, . or ..", "write the path plainly")
             continue
         for other, path in seen:
             if _inside(link.path, path) or _inside(path, link.path):
@@ -229,12 +249,18 @@ def bucket_name_fault(name: str) -> str | None:
     return None
 
 
+def _strange(path: str) -> bool:
+    return path != "/" and any(part in ("", ".", "..") for part in path.split("/")[1:])
+
+
 def _inside(path: str, other: str) -> bool:
     return path == other or other == "/" or path.startswith(other + "/")
 
 
 @rule("DRA-06", Severity.ERROR, source="API:fsx EventType; events are off by default in API and CloudFormation")
-def events(*, auto_import: Sequence[Event], auto_export: Sequence[Event]) -> Iterator[Violation]:
+def events(
+    *, auto_import: Sequence[DataRepositoryEvent], auto_export: Sequence[DataRepositoryEvent]
+) -> Iterator[Violation]:
     """No event stands twice."""
     for key, given in (("auto_import", auto_import), ("auto_export", auto_export)):
         if len(set(given)) != len(given):
@@ -243,4 +269,5 @@ def events(*, auto_import: Sequence[Event], auto_export: Sequence[Event]) -> Ite
 
 ASSOCIATIONS = ("DRA-01", "DRA-02", "DRA-03", "DRA-04", "FMB-08", "FMB-13")
 ASSOCIATION = ("DRA-06",)
+ASSOCIATION_CONSTRUCT = ("DRA-01", "DRA-03", "DRA-04", *ASSOCIATION)
 RULES = (*LUSTRE, "HP-14", *ASSOCIATIONS)

@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Protocol
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from fmblocks.settings import AnyCase, Settings, Text, WholeNumber
+from fmblocks.settings import AnyCase, Settings, Text, WholeNumber, later
 
 
 class DeploymentType(StrEnum):
@@ -31,14 +31,14 @@ class StorageType(StrEnum):
     SSD = "ssd"
 
 
-class MetadataMode(StrEnum):
+class LustreMetadataMode(StrEnum):
     """How metadata IOPS are provisioned (API CreateFileSystem, MetadataConfiguration.Mode)."""
 
     AUTOMATIC = "automatic"
     USER_PROVISIONED = "user_provisioned"
 
 
-class Event(StrEnum):
+class DataRepositoryEvent(StrEnum):
     """What a data repository association carries over (API S3DataRepositoryConfiguration, Events)."""
 
     NEW = "new"
@@ -49,17 +49,23 @@ class Event(StrEnum):
 class Metadata(Settings):
     """Metadata performance of a persistent_2 file system."""
 
-    mode: Annotated[MetadataMode, AnyCase] = MetadataMode.AUTOMATIC
+    mode: Annotated[LustreMetadataMode, AnyCase] = LustreMetadataMode.AUTOMATIC
     iops: Annotated[WholeNumber | None, Field(description="metadata IOPS, with mode user_provisioned only")] = None
 
 
-def _slashes(value: str) -> str:
+def canonical_path(value: str) -> str:
     """One spelling for a path: /data and /data/ would otherwise replace the association (both are create-only)."""
     return value.rstrip("/") or "/"
 
 
-def _prefix(value: str) -> str:
+def canonical_prefix(value: str) -> str:
+    """One spelling for a prefix of a bucket: ``v1/``, or nothing for all of it."""
     return f"{stripped}/" if (stripped := value.strip("/")) else ""
+
+
+def default_metadata_mode(deployment_type: DeploymentType) -> LustreMetadataMode | None:
+    """A metadata configuration cannot be added later, so persistent_2 always has one."""
+    return LustreMetadataMode.AUTOMATIC if deployment_type is DeploymentType.PERSISTENT_2 else None
 
 
 def _events(value: object) -> object:
@@ -68,7 +74,7 @@ def _events(value: object) -> object:
     return tuple(item.strip().lower() if isinstance(item, str) else item for item in value)
 
 
-Events = Annotated[tuple[Event, ...], BeforeValidator(_events)]
+Events = Annotated[tuple[DataRepositoryEvent, ...], BeforeValidator(_events)]
 
 
 class DataRepositoryAssociation(Settings):
@@ -82,9 +88,11 @@ class DataRepositoryAssociation(Settings):
         "data_repository_path": "write bucket: <name> and prefix: <prefix>/",
     }
 
-    path: Annotated[Text, AfterValidator(_slashes), Field(description="directory of the file system, from /")]
+    path: Annotated[Text, AfterValidator(canonical_path), Field(description="directory of the file system, from /")]
     bucket: Annotated[Text | None, Field(description="an existing bucket; without it one is created and kept")] = None
-    prefix: Annotated[Text, AfterValidator(_prefix), Field(description="prefix in the bucket; default: all of it")] = ""
+    prefix: Annotated[
+        Text, AfterValidator(canonical_prefix), Field(description="prefix in the bucket; default: all of it")
+    ] = ""
     auto_import: Annotated[Events, Field(description="events that S3 carries into the file system")] = ()
     auto_export: Annotated[Events, Field(description="events that the file system carries to S3")] = ()
     batch_import_metadata_on_create: Annotated[
@@ -111,7 +119,7 @@ class Lustre(Settings):
     }
 
     deployment_type: Annotated[DeploymentType, AnyCase] = DeploymentType.PERSISTENT_2
-    storage_type: Annotated[StorageType, AnyCase] = StorageType.SSD
+    storage_type: Annotated[StorageType, AnyCase, later("hdd", "intelligent_tiering", now="ssd")] = StorageType.SSD
     capacity_gib: Annotated[WholeNumber, Field(gt=0, description="storage capacity in GiB; it can only grow")]
     throughput_mbps_per_tib: Annotated[
         WholeNumber | None, Field(description="MB/s per TiB; required for persistent, forbidden for scratch")
@@ -119,15 +127,18 @@ class Lustre(Settings):
     efa_enabled: Annotated[bool, Field(description="serve Lustre over EFA; fixed at creation")] = False
     metadata: Annotated[Metadata | None, Field(description="persistent_2 only, where the default is automatic")] = None
     version: Annotated[Text, Field(description="Lustre server version; only upgrades are possible")] = "2.15"
-    mount_path: Annotated[Text, AfterValidator(_slashes), Field(description="where nodes mount it")] = "/fsx"
+    mount_path: Annotated[Text, AfterValidator(canonical_path), Field(description="where nodes mount it")] = "/fsx"
     data_repository_associations: tuple[DataRepositoryAssociation, ...] = ()
 
     @property
-    def effective_metadata(self) -> Metadata | None:
-        """The settings that reach the template: none can be added later, so persistent_2 always has some."""
-        if self.metadata is None and self.deployment_type is DeploymentType.PERSISTENT_2:
-            return Metadata()
-        return self.metadata
+    def metadata_mode(self) -> LustreMetadataMode | None:
+        """The mode that reaches the template."""
+        return self.metadata.mode if self.metadata else default_metadata_mode(self.deployment_type)
+
+    @property
+    def metadata_iops(self) -> int | None:
+        """The IOPS that reach the template."""
+        return self.metadata.iops if self.metadata else None
 
 
 class Storage(Settings):

@@ -30,13 +30,12 @@ class Record:
 class SchemaType:
     """One type: ``identify`` makes the physical id, ``describe`` the attributes, from id and properties.
 
-    ``fixed`` adds properties that cannot change in place although the schema does not say so.
+    ``refuse`` says what the service refuses to change although the schema allows it.
     """
 
     name: str
     identify: Callable[[], str]
     describe: Callable[[str, Properties], Attributes]
-    fixed: tuple[str, ...] = ()
     refuse: Callable[[Properties, Properties], None] = field(default=lambda _old, _new: None)
 
 
@@ -126,7 +125,7 @@ def _handler(type: SchemaType) -> Handler:
 
     # Nested create-only paths (Orchestrator/Eks) do not occur in what the examples change.
     paths = [path.removeprefix("/properties/") for path in _schema(type.name).get("createOnlyProperties", [])]
-    return Handler(create, delete, update, tuple(path for path in paths if "/" not in path) + type.fixed)
+    return Handler(create, delete, update, tuple(path for path in paths if "/" not in path))
 
 
 @functools.cache
