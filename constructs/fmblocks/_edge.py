@@ -17,6 +17,7 @@ from jsii._reference_map import InterfaceDynamicProxy
 
 from fmblocks.findings import Finding, FindingsError, Severity, check, raise_errors
 
+_BELOW_ANY_NUMBER = -1e100
 Member = TypeVar("Member", bound=StrEnum)
 Parameters = ParamSpec("Parameters")
 
@@ -74,7 +75,7 @@ def _has_kind(value: object, hint: object) -> bool:
 
 
 def _unknown_number(value: object) -> bool:
-    return isinstance(value, float) and cdk.Token.is_unresolved(value)
+    return isinstance(value, float) and unresolved(value)
 
 
 def _shown(value: object) -> str:
@@ -140,4 +141,12 @@ def unresolved(value: object) -> bool:
         return any(unresolved(item) for item in value.values())
     if isinstance(value, (list, tuple)):
         return any(unresolved(item) for item in value)
-    return isinstance(value, (str, int, float, cdk.Token)) and cdk.Token.is_unresolved(value)
+    # Every question to CDK is a message to another process. Text that holds a token holds "${", and a number that is
+    # one is far below any number a person writes, so most questions need not be asked.
+    if isinstance(value, str):
+        asked = "${" in value
+    elif isinstance(value, (int, float)):
+        asked = value < _BELOW_ANY_NUMBER
+    else:
+        asked = isinstance(value, cdk.Token)
+    return asked and cdk.Token.is_unresolved(value)

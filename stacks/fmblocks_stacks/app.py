@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import glob
+import importlib
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 
 from fmblocks.findings import Finding, FindingsError, Severity
@@ -18,8 +20,9 @@ def main() -> None:
     Without either the project is the one that cdk.json names. Wrong files end with their findings on standard error
     and exit code 1; nothing is written then.
     """
+    # Importing aws_cdk means waiting for Node to start; the project is read meanwhile.
+    threading.Thread(target=importlib.import_module, args=("aws_cdk",)).start()
     try:
-        # aws_cdk is imported below, so that a wrong project file is told before its half second.
         context = _context()
         loaded, staged = _load(context)
     except FindingsError as error:
