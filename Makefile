@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport VIRTUAL_ENV
 IN_LOCAL_AWS := $(BIN)/fmblocks local run --project $(PROJECT) --
 
-.PHONY: help setup deploy-local destroy-local check test unit stacks lambda local bench lock clean
+.PHONY: help setup deploy-local destroy-local check test unit stacks lambda local docs bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -84,6 +84,9 @@ local: setup ## test: real `cdk deploy` into the local AWS
 
 test: check ## everything that CI runs
 	pytest -q -n $(WORKERS) tests
+
+docs: setup ## write the generated pages of docs/
+	python docs/generate.py
 
 bench: setup ## wall time and memory of the default app against an empty CDK app, as ratios
 	python benchmarks/synth.py

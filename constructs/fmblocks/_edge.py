@@ -17,6 +17,7 @@ from jsii._reference_map import InterfaceDynamicProxy
 
 from fmblocks.findings import Finding, FindingsError, Severity, check, raise_errors
 
+SUPPRESS = "fmblocks:suppress"
 _BELOW_ANY_NUMBER = -1e100
 Member = TypeVar("Member", bound=StrEnum)
 Parameters = ParamSpec("Parameters")
@@ -89,9 +90,11 @@ def _kind(hint: object) -> str:
 def check_arguments(scope: Construct, rules: Iterable[str], values: Mapping[str, object], *, path: str = "") -> None:
     """Refuse wrong arguments; annotate ``scope`` with the warnings.
 
-    A rule with a token among its inputs is skipped: the value is not known before deployment.
+    A rule with a token among its inputs is skipped: the value is not known before deployment. So is one whose id stands
+    in the context value ``fmblocks:suppress``, a list.
     """
-    found = check(rules, values, path=path, unresolved=unresolved)
+    suppressed = scope.node.try_get_context(SUPPRESS) or ()
+    found = check(rules, values, path=path, unresolved=unresolved, suppressed=suppressed)
     for finding in raise_errors(dataclasses.replace(one, file=scope.node.path) for one in found):
         text = f"{finding.path}: {finding.message}; {finding.hint}"
         cdk.Annotations.of(scope).add_warning_v2(f"fmblocks:{finding.rule}", text)

@@ -9,9 +9,11 @@ of whose inputs is a token is skipped: nobody knows the value yet).
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
+
+from fmblocks.rulebook import Kind, entries
 
 _LONGEST = 600
 
@@ -64,27 +66,32 @@ class FindingsError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A registered rule."""
+    """A registered rule: an entry of the rule book with the function that checks it."""
 
     id: str
     severity: Severity
-    source: str
     function: Callable[..., Iterator[Violation]]
-    parameters: tuple[str, ...] = field(default=())
+    parameters: tuple[str, ...]
 
 
 RULES: dict[str, Rule] = {}
 
 
-def rule(
-    id: str, severity: Severity, *, source: str
-) -> Callable[[Callable[..., Iterator[Violation]]], Callable[..., Iterator[Violation]]]:
-    """Register a function as the rule ``id``; ``source`` says where the limit was read."""
+def rule(id: str) -> Callable[[Callable[..., Iterator[Violation]]], Callable[..., Iterator[Violation]]]:
+    """Register a function as the rule ``id`` of the rule book.
+
+    Raises:
+        ValueError: the id is taken, or is no rule of the book.
+    """
+    entry = entries().get(id)
+    if entry is None or entry.kind is not Kind.RULE or entry.severity is None:
+        raise ValueError(f"{id} is no rule of the rule book")
+    severity = Severity(entry.severity)
 
     def register(function: Callable[..., Iterator[Violation]]) -> Callable[..., Iterator[Violation]]:
         if id in RULES:
             raise ValueError(f"rule {id} is registered twice")
-        RULES[id] = Rule(id, severity, source, function, tuple(inspect.signature(function).parameters))
+        RULES[id] = Rule(id, severity, function, tuple(inspect.signature(function).parameters))
         return function
 
     return register
@@ -100,6 +107,7 @@ def check(
     *,
     path: str = "",
     unresolved: Callable[[object], bool] = _never,
+    suppressed: Collection[str] = (),
 ) -> list[Finding]:
     """Run rules over settings.
 
@@ -108,16 +116,17 @@ def check(
         values: the settings, by the name the user wrote.
         path: where the settings stand, put before each finding's key.
         unresolved: tells a value that is not known yet (a CDK token); a rule that needs one is skipped.
+        suppressed: ids that are left out.
     """
     findings = []
     for id in rules:
         found = RULES[id]
         arguments = {name: values[name] for name in found.parameters}
-        if any(unresolved(value) for value in arguments.values()):
+        if id in suppressed or any(unresolved(value) for value in arguments.values()):
             continue
         try:
             violations = list(found.function(**arguments))
-        except Exception as error:  # noqa: BLE001  a broken rule is a finding with its name, not a traceback for the user
+        except Exception as error:  # noqa: BLE001  a broken rule is a finding with its name, not a traceback
             text = f"the rule itself failed: {type(error).__name__}: {error}"
             findings.append(Finding(id, Severity.ERROR, path, text, "report this as a bug of fmblocks"))
             continue

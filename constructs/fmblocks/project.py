@@ -21,9 +21,9 @@ from pydantic_core import ErrorDetails
 from fmblocks.cluster import rules as cluster_rules
 from fmblocks.cluster.settings import Training
 from fmblocks.document import Document, Location, path_text, read
-from fmblocks.findings import Finding, FindingsError, Severity, check
+from fmblocks.findings import RULES, Finding, FindingsError, Severity, check
 from fmblocks.governance import rules as governance_rules
-from fmblocks.governance.settings import Account
+from fmblocks.governance.settings import Account, Suppression
 from fmblocks.network import rules as network_rules
 from fmblocks.network.addresses import parse_cidr, slots
 from fmblocks.network.settings import Network
@@ -34,7 +34,7 @@ from fmblocks.storage import rules as storage_rules
 from fmblocks.storage.settings import Storage
 
 # What only the project file can be wrong about: no construct says it again.
-PROJECT_ONLY = frozenset({"FMB-11", "HP-29"})
+PROJECT_ONLY = frozenset({"FMB-11", "FMB-22", "HP-29"})
 _LATER = "this version does not build it yet: leave the key out"
 
 
@@ -48,7 +48,6 @@ class Project(Settings):
         "access": _LATER,
         "budget": _LATER,
         "catalog": _LATER,
-        "suppress": _LATER,
         "project": "the key is name",
         "fleets": "write training: {node_groups: […]}",
         "fsx": "write storage: {lustre: …}",
@@ -64,6 +63,12 @@ class Project(Settings):
     storage: Storage = Storage()
     training: Annotated[Training | None, Field(description="absent: no TrainingStack")] = None
     observability: Observability = Observability()
+    suppress: Annotated[tuple[Suppression, ...], Field(description="rules this project does without")] = ()
+
+    @property
+    def suppressed(self) -> frozenset[str]:
+        """The ids that the project does without."""
+        return frozenset(one.rule for one in self.suppress)
 
     @classmethod
     def load(cls, path: Path | str) -> LoadedProject:
@@ -89,7 +94,15 @@ class Project(Settings):
         Args:
             folder: what relative paths in the project start from.
         """
-        return sorted(_check(self, folder), key=lambda finding: finding.severity)
+        findings = list(_check(self, folder))
+        left = [finding for finding in findings if finding.rule not in self.suppressed]
+        found = {finding.rule for finding in findings}
+        for index, one in enumerate(self.suppress):
+            if one.rule not in found and one.rule in RULES:
+                text = f"{one.rule} has no finding here"
+                where = f"suppress[{index}]"
+                left.append(Finding("FMB-22", Severity.WARNING, where, text, "leave the suppression out"))
+        return sorted(left, key=lambda finding: finding.severity)
 
 
 class LoadedProject(typing.NamedTuple):
@@ -110,7 +123,7 @@ def _check(project: Project, folder: Path) -> Iterator[Finding]:
     network = {**_fields(project.network), "region": region, "primary": project.network.primary}
     for finding in check(network_rules.RULES, network, path="network"):
         yield replace(finding, path="region") if finding.rule == "FMB-05" else finding
-    yield from check(governance_rules.RULES, {"tags": project.tags})
+    yield from check(governance_rules.RULES, {"tags": project.tags, "suppress": project.suppress})
     prometheus = _fields(project.observability.prometheus)
     yield from check(observability_rules.RULES, prometheus, path="observability.prometheus")
     if region is None:
@@ -186,6 +199,8 @@ def _location(path: str) -> Location:
 def _shape_finding(model: type[BaseModel], document: Document, details: ErrorDetails) -> Finding:
     """One pydantic error in a user's words."""
     location = tuple(part for part in details["loc"] if part != "[key]")
+    if details["type"] == "empty":
+        location += (str((details.get("ctx") or {})["key"]),)
     message, hint = _shape_text(model, location, details)
     line = document.line(location)
     return Finding("SHAPE", Severity.ERROR, path_text(location), message, hint, document.file, line)
@@ -217,6 +232,8 @@ def _shape_text(model: type[BaseModel], location: Location, details: ErrorDetail
             return f"{shown} is not a mapping", "write keys below it"
         case "tuple_type" | "list_type":
             return f"{shown} is not a list", "write a list: [a, b], or lines that begin with -"
+        case "empty":
+            return details["msg"], "write its keys, or leave it out"
         case _:
             return f"{shown} {details['msg']}", ""
 

@@ -32,9 +32,7 @@ class Settings(BaseModel):
             return values
         for key, value in values.items():
             if value is None and key in cls.model_fields and _holds_settings(cls, key):
-                raise PydanticCustomError(
-                    "empty", "has nothing below {key}: write its keys, or leave it out", {"key": key}
-                )
+                raise PydanticCustomError("empty", "has nothing below it", {"key": key})
         return {key: value for key, value in values.items() if key not in cls.FOREIGN or value not in (None, [], {})}
 
 

@@ -42,6 +42,7 @@ class FoundationStack(cdk.Stack):
             termination_protection=True,
             description=f"{project.name}: network, storage and metrics that outlive its clusters (fmblocks)",
         )
+        self.node.set_context("fmblocks:suppress", sorted(project.suppressed))
         self._publisher = Publisher(self, "Contract", foundation=project.name)
         self.key = ProjectKey(self, "Key")
         self.network = self._network(project)

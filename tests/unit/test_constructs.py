@@ -101,7 +101,7 @@ def test_a_vpc_refuses(stack: cdk.Stack, rule: str, arguments: dict[str, Any]) -
         ("FSX-05", {"version": "2.12"}),
         ("FSX-11", {"metadata_mode": fm.LustreMetadataMode.USER_PROVISIONED}),
         ("FSX-13", {"efa_enabled": True}),
-        ("FSX-19", {"efa_enabled": True, "capacity_gib": 19200}),
+        ("FMB-20", {"efa_enabled": True, "capacity_gib": 19200}),
     ],
 )
 def test_a_file_system_refuses(
@@ -520,6 +520,11 @@ def test_a_workspace_refuses(stack: cdk.Stack, days: int) -> None:
 def test_arguments_of_the_wrong_kind_are_named(stack: cdk.Stack, vpc: ec2.IVpc, make: Any, said: str) -> None:
     with pytest.raises(fm.FindingsError, match=said):
         make(stack, vpc)
+
+
+def test_a_rule_can_be_suppressed_by_context(cdk_context: dict[str, Any]) -> None:
+    app = cdk.App(context={**cdk_context, "fmblocks:suppress": ["FMB-15"]})
+    assert fm.MetricsWorkspace(cdk.Stack(app, "S"), "Metrics", retention_days=2000).workspace_arn
 
 
 def test_errors_name_the_construct(stack: cdk.Stack, lustre: Callable[..., fm.LustreFileSystem]) -> None:

@@ -129,8 +129,8 @@ BAD_SHAPES = [
         "eks is not built in this version: use hyper",
     ),
     (SMALLEST + LUSTRE.replace("capacity", "storage_type: HDD, capacity"), "HDD is not built in this version: use ssd"),
-    (SMALLEST + "training:\n", "has nothing below training: write its keys, or leave it out"),
-    (SMALLEST + "storage: {lustre: }\n", "has nothing below lustre"),
+    (SMALLEST + "training:\n", "training: has nothing below it; write its keys, or leave it out"),
+    (SMALLEST + "storage: {lustre: }\n", "storage.lustre: has nothing below it"),
     (
         SMALLEST + GROUPS + "  lifecycle_scripts: {path: /etc, on_init_complete: passwd}\n",
         "/etc is not below the project",
@@ -161,7 +161,7 @@ def test_all_shape_errors_are_said_at_once_in_order(project_file: Write) -> None
 
 
 def test_empty_later_keys_ask_for_nothing(project_file: Write) -> None:
-    assert said(project_file, SMALLEST + "teams: []\ncatalog: []\nsuppress:\nbudget: {}\n") == ""
+    assert said(project_file, SMALLEST + "teams: []\ncatalog: []\nsuppress: []\nbudget: {}\n") == ""
 
 
 def test_scripts_start_from_the_project_file(project_file: Write, tmp_path: Path) -> None:
@@ -179,6 +179,23 @@ def test_scripts_start_from_the_project_file(project_file: Write, tmp_path: Path
 def test_examples_have_no_error(root: Path, file: str) -> None:
     findings = Project.load(root / "projects" / file).findings
     assert [finding.rule for finding in findings] == (["FMB-11"] if file == "trial-g6.yaml" else [])
+
+
+def test_a_rule_can_be_suppressed_with_a_reason(project_file: Write) -> None:
+    wrong = SMALLEST + LUSTRE.replace("1200", "5000")
+    assert "[FSX-02]" in said(project_file, wrong)
+    reason = "suppress: [{rule: FSX-02, reason: agreed with AWS}]\n"
+    loaded = Project.load(project_file(wrong + reason))
+    assert loaded.findings == []
+    assert loaded.project.suppressed == {"FSX-02"}
+    idle = Project.load(project_file(SMALLEST + reason)).findings
+    assert [str(finding).split(": ", 1)[1] for finding in idle] == [
+        "warning [FMB-22] suppress[0]: FSX-02 has no finding here; leave the suppression out"
+    ]
+    assert "suppress[0].reason: is required" in said(project_file, SMALLEST + "suppress: [{rule: FSX-02}]\n")
+    assert "FSX-99 is no id of the rule book" in said(
+        project_file, SMALLEST + "suppress: [{rule: FSX-99, reason: x}]\n"
+    )
 
 
 def test_the_schema_is_json_and_knows_every_key() -> None:

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
+import json
 import sys
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from fmblocks.cli import local
-from fmblocks.findings import Finding, FindingsError, Severity
+from fmblocks.findings import RULES, Finding, FindingsError, Severity
+from fmblocks.project import Project
+from fmblocks.project import schema as schema_text
+from fmblocks.rulebook import Kind, entries, sources
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 app.add_typer(local.app, name="local")
@@ -23,8 +29,6 @@ def _root() -> None:
 @app.command()
 def validate(files: Annotated[list[Path], typer.Argument(help="Project files.")]) -> None:
     """Check project files: every finding, and exit code 1 when one is an error. Asks neither AWS nor Node."""
-    from fmblocks.project import Project
-
     findings: list[Finding] = []
     for file in files:
         try:
@@ -40,11 +44,58 @@ def validate(files: Annotated[list[Path], typer.Argument(help="Project files.")]
 
 
 @app.command()
+def explain(
+    rule: Annotated[str | None, typer.Argument(help="An id, for example FSX-02; without one all are listed.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Say what a rule is, what AWS does otherwise, and where that was read."""
+    book = entries()
+    if rule is None:
+        listed = [{"id": entry.id, "kind": entry.kind, "rule": entry.rule} for entry in book.values()]
+        if as_json:
+            typer.echo(json.dumps(listed, indent=1, ensure_ascii=False))
+        else:
+            for row in listed:
+                typer.echo(f"{row['id']:8} {row['kind']:10} {row['rule']}")
+        return
+    entry = book.get(rule.upper())
+    if entry is None:
+        alike = difflib.get_close_matches(rule.upper(), book, n=3)
+        typer.echo(
+            f"{rule} is no id of the rule book; did you mean {' or '.join(alike) or 'one of: explain'}?", err=True
+        )
+        raise typer.Exit(2)
+    checked = _where(entry.id)
+    if as_json:
+        typer.echo(json.dumps({**asdict(entry), "checked": checked, "sources": sources(entry)}, ensure_ascii=False))
+        return
+    severity = f", {entry.severity}" if entry.severity else ""
+    typer.echo(f"{entry.id} ({entry.kind}{severity})\n  {entry.rule}")
+    if entry.otherwise:
+        typer.echo(f"otherwise\n  {entry.otherwise}")
+    typer.echo(f"checked\n  {checked}")
+    typer.echo(f"source\n  {entry.source}")
+    for title in sources(entry):
+        typer.echo(f"  {title}")
+
+
+def _where(id: str) -> str:
+    """Where an id is looked after in this version."""
+    if found := RULES.get(id):
+        return f"{found.function.__module__}.{found.function.__name__}"
+    return {
+        Kind.RULE: "not in this version",
+        Kind.BUILT_IN: "the constructs set it",
+        Kind.PREFLIGHT: "only the account knows; not in this version",
+        Kind.GUARD: "about a change; not in this version",
+        Kind.NOTE: "advice",
+    }[entries()[id].kind]
+
+
+@app.command()
 def schema() -> None:
     """Print the JSON schema of project files, for editors."""
-    from fmblocks.project import schema as text
-
-    typer.echo(text())
+    typer.echo(schema_text())
 
 
 def main() -> None:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from fmblocks import catalog
 from fmblocks.cluster.settings import CapacityMode, EfaMode, NodeProvisioning, NodeRole, PlacementMode
-from fmblocks.findings import Severity, Violation, rule
+from fmblocks.findings import Violation, rule
 
 _API = "API:sagemaker CreateCluster"
 
@@ -32,7 +32,7 @@ class Group(Protocol):
     def training_plan_arn(self) -> str | None: ...
 
 
-@rule("FMB-09", Severity.ERROR, source="fmblocks catalogue")
+@rule("FMB-09")
 def known_type(*, instance_type: str) -> Iterator[Violation]:
     """The instance type is in the catalogue."""
     if instance_type not in catalog.instance_types():
@@ -41,7 +41,7 @@ def known_type(*, instance_type: str) -> Iterator[Violation]:
         yield Violation("instance_type", f"{instance_type} is not an instance type of the catalogue", hint)
 
 
-@rule("HP-03", Severity.ERROR, source="API:sagemaker ClusterInstanceType")
+@rule("HP-03")
 def hyperpod_type(*, instance_type: str) -> Iterator[Violation]:
     """HyperPod takes the type."""
     found = catalog.instance_types().get(instance_type)
@@ -51,7 +51,7 @@ def hyperpod_type(*, instance_type: str) -> Iterator[Violation]:
         yield Violation("instance_type", f"{instance_type} is not sold for HyperPod", hint)
 
 
-@rule("HP-02", Severity.ERROR, source=f"{_API}: 1 to 100 groups, InstanceCount 0 to 6758")
+@rule("HP-02")
 def groups(*, node_groups: Sequence[Group]) -> Iterator[Violation]:
     """Names are unique; a group has at most 6758 nodes."""
     if not 1 <= len(node_groups) <= 100:
@@ -65,7 +65,7 @@ def groups(*, node_groups: Sequence[Group]) -> Iterator[Violation]:
             yield Violation(f"node_groups[{index}].count", text, "change the count, or split the group")
 
 
-@rule("HP-11", Severity.ERROR, source="API:sagemaker ClusterSlurmConfig; ADA validate-config.py")
+@rule("HP-11")
 def roles(*, node_groups: Sequence[Group]) -> Iterator[Violation]:
     """Slurm has exactly one controller, of one node, and something to compute on."""
     controllers = [(index, group) for index, group in enumerate(node_groups) if group.role is NodeRole.CONTROLLER]
@@ -83,7 +83,7 @@ def roles(*, node_groups: Sequence[Group]) -> Iterator[Violation]:
         yield Violation("node_groups", "more than one group has role login", "join them into one group")
 
 
-@rule("HP-12", Severity.WARNING, source="API:sagemaker NodeProvisioningMode against the HyperPod guide: they differ")
+@rule("HP-12")
 def continuous_slurm(*, node_provisioning: NodeProvisioning) -> Iterator[Violation]:
     """AWS's own texts disagree whether Slurm takes continuous provisioning."""
     if node_provisioning is NodeProvisioning.CONTINUOUS:
@@ -91,7 +91,7 @@ def continuous_slurm(*, node_provisioning: NodeProvisioning) -> Iterator[Violati
         yield Violation("node_provisioning", text, "use standard unless you have seen it work in your account")
 
 
-@rule("HP-13", Severity.ERROR, source="API:sagemaker ClusterEbsVolumeConfig, VolumeSizeInGB")
+@rule("HP-13")
 def ebs(*, ebs_volume_gib: int) -> Iterator[Violation]:
     """The second volume is 1 to 16384 GB."""
     if not 1 <= ebs_volume_gib <= 16384:
@@ -100,7 +100,7 @@ def ebs(*, ebs_volume_gib: int) -> Iterator[Violation]:
         )
 
 
-@rule("X-02", Severity.ERROR, source="CFN:AWS::SageMaker::Cluster has no such property")
+@rule("X-02")
 def no_ec2_capacity(
     *,
     capacity_mode: CapacityMode,
@@ -123,7 +123,7 @@ def no_ec2_capacity(
         yield Violation("placement.group_name", text, "leave it out")
 
 
-@rule("FMB-16", Severity.ERROR, source="CFN:AWS::SageMaker::Cluster has no such property")
+@rule("FMB-16")
 def efa_stays(*, efa_mode: EfaMode) -> Iterator[Violation]:
     """HyperPod attaches the EFA interfaces of a type itself."""
     if efa_mode is EfaMode.NONE:
@@ -131,7 +131,7 @@ def efa_stays(*, efa_mode: EfaMode) -> Iterator[Violation]:
         yield Violation("efa.mode", text, "leave it out, or choose a type without EFA")
 
 
-@rule("X-04", Severity.ERROR, source="EC2 User Guide, *Elastic Fabric Adapter*: EFA traffic does not cross zones")
+@rule("X-04")
 def one_zone(*, instance_types: Sequence[str], subnet_ids: Sequence[str]) -> Iterator[Violation]:
     """Nodes that talk over EFA stand in one subnet: HyperPod spreads a group over all it is given."""
     with_efa = [name for name in instance_types if (found := catalog.instance_type(name)) and found.max_efa_interfaces]
@@ -140,7 +140,7 @@ def one_zone(*, instance_types: Sequence[str], subnet_ids: Sequence[str]) -> Ite
         yield Violation("subnets", text, "pass exactly one subnet")
 
 
-@rule("TP-03", Severity.WARNING, source="SageMaker guide, *Reserve training plans*; API:sagemaker (they differ)")
+@rule("TP-03")
 def plan_type(*, capacity_mode: CapacityMode, instance_type: str) -> Iterator[Violation]:
     """Training plans are sold for accelerator types."""
     found = catalog.instance_type(instance_type)
@@ -153,9 +153,7 @@ def plan_type(*, capacity_mode: CapacityMode, instance_type: str) -> Iterator[Vi
 _ADDRESSES_P5 = 32
 
 
-@rule(
-    "NET-02", Severity.ERROR, source="SageMaker AI Developer Guide, *Setting up SageMaker HyperPod with a custom VPC*"
-)
+@rule("NET-02")
 def addresses(*, node_groups: Sequence[Group], primary_subnet_size: int) -> Iterator[Violation]:
     """The primary subnet has an address for what every node takes at least: 32 on P5, one elsewhere."""
     per_group = {
@@ -179,14 +177,14 @@ _NO_HYPERPOD = frozenset(
 )  # fmt: skip
 
 
-@rule("HP-29", Severity.WARNING, source="cfn-lint 1.58 region data of AWS::SageMaker::Cluster")
+@rule("HP-29")
 def hyperpod_region(*, region: str | None) -> Iterator[Violation]:
     """HyperPod clusters exist in some Regions only; the list moves, so this is a warning."""
     if region in _NO_HYPERPOD:
         yield Violation("region", f"AWS::SageMaker::Cluster is not listed for {region}", "check, or move the project")
 
 
-@rule("FMB-19", Severity.WARNING, source="SageMaker API, ClusterCapacityRequirements: spot nodes can be interrupted")
+@rule("FMB-19")
 def spot_for_work_only(*, role: NodeRole, capacity_mode: CapacityMode) -> Iterator[Violation]:
     """A controller that is taken away takes the scheduler with it."""
     if capacity_mode is CapacityMode.SPOT and role is not NodeRole.COMPUTE:
@@ -196,7 +194,7 @@ def spot_for_work_only(*, role: NodeRole, capacity_mode: CapacityMode) -> Iterat
 _PLAN = r"arn:aws[a-z\-]*:sagemaker:(?P<region>[a-z0-9\-]*):(?P<account>[0-9]{12}):training-plan/.*"
 
 
-@rule("TP-01", Severity.ERROR, source="API:sagemaker TrainingPlanArn; SageMaker guide, *Reserve training plans*")
+@rule("TP-01")
 def training_plan(
     *, capacity_mode: CapacityMode, training_plan_arn: str | None, region: str | None, account: str | None
 ) -> Iterator[Violation]:
@@ -222,7 +220,7 @@ def training_plan(
         yield Violation(key, text, "plans cannot be shared")
 
 
-@rule("HP-08", Severity.ERROR, source="API:sagemaker ClusterLifeCycleConfig")
+@rule("HP-08")
 def scripts(*, path: str, on_init_complete: str) -> Iterator[Violation]:
     """The folder exists and holds the script that is to be started."""
     folder = Path(path)
@@ -239,7 +237,7 @@ def scripts(*, path: str, on_init_complete: str) -> Iterator[Violation]:
         )
 
 
-@rule("HP-01", Severity.ERROR, source=f"{_API}, InstanceGroupName")
+@rule("HP-01")
 def group_name(*, name: str) -> Iterator[Violation]:
     """Group names are what HyperPod takes; dots, which partition names refuse too, are out."""
     if not re.fullmatch(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*", name) or len(name) > 63:
@@ -247,7 +245,7 @@ def group_name(*, name: str) -> Iterator[Violation]:
         yield Violation("name", text, "rename the group")
 
 
-@rule("HP-09", Severity.ERROR, source="API:sagemaker VpcConfig: 1 to 5 groups, 1 to 16 subnets")
+@rule("HP-09")
 def vpc_config(*, subnet_ids: Sequence[str], security_group_count: int) -> Iterator[Violation]:
     """A cluster stands in 1 to 16 subnets, and its nodes carry 1 to 5 groups."""
     if not 1 <= len(subnet_ids) <= 16:
@@ -256,7 +254,7 @@ def vpc_config(*, subnet_ids: Sequence[str], security_group_count: int) -> Itera
         yield Violation("security_groups", f"{security_group_count} groups: HyperPod takes 1 to 5", "pass 1 to 5")
 
 
-@rule("FMB-12", Severity.ERROR, source="SageMaker AI Developer Guide, *Customer managed key encryption for HyperPod*")
+@rule("FMB-12")
 def volume_key(*, node_provisioning: NodeProvisioning, volume_kms_key_given: bool) -> Iterator[Violation]:
     """Customer keys for volumes come with continuous provisioning only."""
     if volume_kms_key_given and node_provisioning is not NodeProvisioning.CONTINUOUS:
@@ -264,7 +262,7 @@ def volume_key(*, node_provisioning: NodeProvisioning, volume_kms_key_given: boo
         yield Violation("volume_kms_key", text, "leave it out: HyperPod then encrypts with a key that AWS owns")
 
 
-@rule("FMB-18", Severity.ERROR, source="fmblocks project file")
+@rule("FMB-18")
 def scripts_beside(*, scripts: str) -> Iterator[Violation]:
     """The folder stands beside the project file: everything in it is uploaded."""
     if Path(scripts).is_absolute() or ".." in Path(scripts).parts:

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Protocol
 
-from fmblocks.findings import Severity, Violation, rule
+from fmblocks.findings import Violation, rule
+from fmblocks.rulebook import Kind, entries
 
 # One tag of 50 stays free for the one that every stack of ours adds.
 _MOST_TAGS = 49
 _ALLOWED = r"[\w .:/=+\-@]*"
 
 
-@rule("FMB-10", Severity.ERROR, source="AWS General Reference, *Tag naming limits and requirements*")
+@rule("FMB-10")
 def tags(*, tags: Mapping[str, str]) -> Iterator[Violation]:
     """Tags fit what every AWS service takes."""
     if len(tags) > _MOST_TAGS:
@@ -37,4 +40,31 @@ def tags(*, tags: Mapping[str, str]) -> Iterator[Violation]:
             )
 
 
-RULES = ("FMB-10",)
+class Suppressed(Protocol):
+    """A suppression as the rules see it."""
+
+    @property
+    def rule(self) -> str: ...
+    @property
+    def reason(self) -> str: ...
+
+
+@rule("FMB-21")
+def suppressions(*, suppress: Sequence[Suppressed]) -> Iterator[Violation]:
+    """A suppression names a rule and a reason; what no function checks cannot be suppressed."""
+    for index, one in enumerate(suppress):
+        entry = entries().get(one.rule)
+        where = f"suppress[{index}]"
+        if entry is None:
+            alike = difflib.get_close_matches(one.rule.upper(), entries(), n=2)
+            hint = f"did you mean {' or '.join(alike)}?" if alike else "see `fmblocks explain`"
+            yield Violation(f"{where}.rule", f"{one.rule} is no id of the rule book", hint)
+        elif entry.kind is not Kind.RULE:
+            yield Violation(f"{where}.rule", f"{one.rule} is {entry.kind}, which nothing refuses", "leave it out")
+        elif one.rule == "FMB-21":
+            yield Violation(f"{where}.rule", "FMB-21 cannot suppress itself", "leave it out")
+        if not one.reason.strip():
+            yield Violation(f"{where}.reason", "is empty", "say why the rule does not matter here")
+
+
+RULES = ("FMB-10", "FMB-21")

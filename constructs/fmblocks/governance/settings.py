@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
-from fmblocks.settings import Text
+from fmblocks.settings import Settings, Text
 
 _ACCOUNT = r"^\d{12}$"
 
@@ -19,3 +19,10 @@ def _account(value: str) -> str:
 
 
 Account = Annotated[Text, AfterValidator(_account), WithJsonSchema({"type": "string", "pattern": _ACCOUNT})]
+
+
+class Suppression(Settings):
+    """A rule that a project does without, and why."""
+
+    rule: Text
+    reason: Annotated[Text, Field(description="why the rule does not matter here; it is printed with the plan")]

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterator, Mapping, Sequence
 
 from fmblocks.catalog import REGIONS, parse_zone, zone_id_prefix
-from fmblocks.findings import Severity, Violation, rule
+from fmblocks.findings import Violation, rule
 from fmblocks.network.addresses import (
     LARGEST_VPC_PREFIX,
     SMALLEST_VPC_PREFIX,
@@ -22,7 +22,7 @@ _SMALLEST_SUBNET_PREFIX = 28
 _RFC_1918 = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 
 
-@rule("NET-01", Severity.ERROR, source="VPC User Guide, *VPC CIDR blocks* and *Subnet CIDR blocks*: /16 to /28")
+@rule("NET-01")
 def vpc_cidr(*, cidr: str) -> Iterator[Violation]:
     """A VPC is a /16 to a /28, and ours needs room for its slots."""
     network = parse_cidr(cidr)
@@ -38,7 +38,7 @@ def vpc_cidr(*, cidr: str) -> Iterator[Violation]:
         )
 
 
-@rule("FMB-17", Severity.WARNING, source="VPC User Guide, *VPC CIDR blocks*: RFC 1918 ranges are recommended")
+@rule("FMB-17")
 def private_range(*, cidr: str) -> Iterator[Violation]:
     """A VPC on somebody else's addresses cannot reach them."""
     network = parse_cidr(cidr)
@@ -47,7 +47,7 @@ def private_range(*, cidr: str) -> Iterator[Violation]:
         yield Violation("cidr", text, "use a range of those unless these addresses are yours")
 
 
-@rule("FMB-01", Severity.ERROR, source=_DESIGN + "; EC2 User Guide, *Availability Zone IDs*")
+@rule("FMB-01")
 def zones_of_region(*, availability_zones: Sequence[str], region: str | None) -> Iterator[Violation]:
     """Every zone is a zone, and one of the Region's."""
     for text in availability_zones:
@@ -66,7 +66,7 @@ def zones_of_region(*, availability_zones: Sequence[str], region: str | None) ->
             )
 
 
-@rule("FMB-02", Severity.ERROR, source=_DESIGN + "; CDK knows two zones only in a stack without a Region")
+@rule("FMB-02")
 def zones_need_region(*, availability_zones: Sequence[str], region: str | None) -> Iterator[Violation]:
     """Literal zones belong to a Region; a count belongs to a project without one."""
     kinds = {zone.kind for text in availability_zones if (zone := parse_zone(text))}
@@ -85,7 +85,7 @@ def zones_need_region(*, availability_zones: Sequence[str], region: str | None) 
         )
 
 
-@rule("FMB-03", Severity.ERROR, source=_DESIGN + "; a zone's name maps to another id in every account")
+@rule("FMB-03")
 def zones_of_one_kind(*, availability_zones: Sequence[str]) -> Iterator[Violation]:
     """Ids and names are not mixed: us-west-2a and usw2-az2 can be the same zone."""
     kinds = {zone.by_id for text in availability_zones if (zone := parse_zone(text))}
@@ -94,7 +94,7 @@ def zones_of_one_kind(*, availability_zones: Sequence[str]) -> Iterator[Violatio
         yield Violation("availability_zones", f"{listed} mixes zone ids and zone names", "use ids for all of them")
 
 
-@rule("FMB-04", Severity.ERROR, source=_DESIGN)
+@rule("FMB-04")
 def primary_zone(*, availability_zones: Sequence[str], primary_availability_zone: str | None) -> Iterator[Violation]:
     """The primary zone is known: order has no meaning, so the first of a list is not it."""
     key, listed = "primary_availability_zone", ", ".join(availability_zones)
@@ -105,7 +105,7 @@ def primary_zone(*, availability_zones: Sequence[str], primary_availability_zone
         yield Violation(key, f"{primary_availability_zone} is not one of availability_zones: {listed}", "name one")
 
 
-@rule("FMB-05", Severity.ERROR, source="botocore endpoints.json")
+@rule("FMB-05")
 def known_region(*, region: str | None) -> Iterator[Violation]:
     """The Region exists."""
     if region is not None and region not in REGIONS:
@@ -114,7 +114,7 @@ def known_region(*, region: str | None) -> Iterator[Violation]:
         yield Violation("region", f"{region} is not an AWS region", hint)
 
 
-@rule("FMB-06", Severity.ERROR, source="VPC User Guide, *Subnet CIDR blocks*; fmblocks project file")
+@rule("FMB-06")
 def zone_addresses(
     *, cidr: str, availability_zones: Sequence[str], primary: str, subnets: Mapping[str, ZoneAddresses]
 ) -> Iterator[Violation]:
@@ -148,7 +148,7 @@ def zone_addresses(
         yield Violation(f"subnets.{zone}", "is not one of availability_zones", "add the zone there, or drop the entry")
 
 
-@rule("FMB-07", Severity.ERROR, source=_DESIGN)
+@rule("FMB-07")
 def nat_gateways(*, nat_gateways: int, availability_zones: Sequence[str]) -> Iterator[Violation]:
     """One NAT gateway, in the primary zone, or one in every zone: a number between would go by position."""
     zones = len(availability_zones)
@@ -160,7 +160,7 @@ def nat_gateways(*, nat_gateways: int, availability_zones: Sequence[str]) -> Ite
         yield Violation("nat_gateways", text, "write 1" + (f" or {zones}" if zones > 1 else ""))
 
 
-@rule("FMB-14", Severity.ERROR, source=_DESIGN)
+@rule("FMB-14")
 def distinct_zones(*, availability_zones: Sequence[str]) -> Iterator[Violation]:
     """There is a zone, and none is named twice."""
     if not availability_zones:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from fmblocks.findings import Severity, Violation, rule
+from fmblocks.findings import Violation, rule
 
 _MOST_DAYS = 1095
 
 
-@rule("FMB-15", Severity.ERROR, source="Managed Prometheus User Guide, service quotas: RetentionPeriodInDays")
+@rule("FMB-15")
 def retention(*, retention_days: int) -> Iterator[Violation]:
     """Samples are kept for a day to three years."""
     if not 1 <= retention_days <= _MOST_DAYS:

@@ -82,7 +82,7 @@ class LustreFileSystem(cdk.Resource):
             groups: keep those too.
 
     Raises:
-        FindingsError: rules FSX-02, FSX-03, FSX-05, FSX-07, FSX-11, FSX-13, FSX-19.
+        FindingsError: rules FSX-02, FSX-03, FSX-05, FSX-07, FSX-11, FSX-13, FMB-20.
     """
 
     @typed

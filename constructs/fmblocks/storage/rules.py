@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from fmblocks.findings import Severity, Violation, rule
+from fmblocks.findings import Violation, rule
 from fmblocks.storage.settings import DataRepositoryEvent, DeploymentType, LinkedPaths, LustreMetadataMode
 
 _API = "API:fsx CreateFileSystem"
@@ -15,7 +15,7 @@ _API = "API:fsx CreateFileSystem"
 _MOST_GIB = 2147483647
 
 
-@rule("FSX-02", Severity.ERROR, source=f"{_API}, StorageCapacity")
+@rule("FSX-02")
 def capacity(*, deployment_type: DeploymentType, capacity_gib: int) -> Iterator[Violation]:
     """SSD is sold as 1200 GiB or multiples of 2400; scratch_1 as 1200, 2400 or multiples of 3600."""
     if capacity_gib > _MOST_GIB:
@@ -39,7 +39,7 @@ def capacity(*, deployment_type: DeploymentType, capacity_gib: int) -> Iterator[
 _THROUGHPUTS = {DeploymentType.PERSISTENT_1: (50, 100, 200), DeploymentType.PERSISTENT_2: (125, 250, 500, 1000)}
 
 
-@rule("FSX-03", Severity.ERROR, source=f"{_API}, PerUnitStorageThroughput")
+@rule("FSX-03")
 def throughput(*, deployment_type: DeploymentType, throughput_mbps_per_tib: int | None) -> Iterator[Violation]:
     """Persistent file systems name a throughput of their generation; scratch ones name none."""
     key, sold = "throughput_mbps_per_tib", _THROUGHPUTS.get(deployment_type)
@@ -55,7 +55,7 @@ def throughput(*, deployment_type: DeploymentType, throughput_mbps_per_tib: int 
 _VERSIONS = ("2.10", "2.12", "2.15")
 
 
-@rule("FSX-05", Severity.ERROR, source=f"{_API}, FileSystemTypeVersion")
+@rule("FSX-05")
 def version(
     *, deployment_type: DeploymentType, version: str, metadata_mode: LustreMetadataMode | None
 ) -> Iterator[Violation]:
@@ -73,7 +73,7 @@ _IOPS = (1500, 3000, 6000, 12000)
 _IOPS_STEP, _IOPS_MOST = 12000, 192000
 
 
-@rule("FSX-11", Severity.ERROR, source=f"{_API}, MetadataConfiguration")
+@rule("FSX-11")
 def metadata(
     *, deployment_type: DeploymentType, metadata_mode: LustreMetadataMode | None, metadata_iops: int | None
 ) -> Iterator[Violation]:
@@ -101,7 +101,7 @@ def metadata(
 EFA_CAPACITY_STEPS = {1000: 4800, 500: 9600, 250: 19200, 125: 38400}
 
 
-@rule("FSX-13", Severity.ERROR, source="FSx for Lustre User Guide, *Working with EFA-enabled file systems*")
+@rule("FSX-13")
 def efa(
     *, deployment_type: DeploymentType, efa_enabled: bool, capacity_gib: int, throughput_mbps_per_tib: int | None
 ) -> Iterator[Violation]:
@@ -119,7 +119,7 @@ def efa(
         )
 
 
-@rule("FSX-19", Severity.ERROR, source="FSx for Lustre User Guide, *Working with EFA-enabled file systems*")
+@rule("FMB-20")
 def efa_group(*, efa_enabled: bool, efa_security_group_given: bool) -> Iterator[Violation]:
     """An EFA file system carries the group of the fabric."""
     if efa_enabled and not efa_security_group_given:
@@ -127,7 +127,7 @@ def efa_group(*, efa_enabled: bool, efa_security_group_given: bool) -> Iterator[
         yield Violation("efa_security_group", text, "pass the EfaSecurityGroup of the nodes")
 
 
-@rule("FSX-07", Severity.ERROR, source=f"{_API}, KmsKeyId")
+@rule("FSX-07")
 def scratch_key(*, deployment_type: DeploymentType, kms_key_given: bool) -> Iterator[Violation]:
     """Scratch file systems are encrypted with the service's keys."""
     if kms_key_given and not deployment_type.persistent:
@@ -146,7 +146,7 @@ _TAKEN = (
 )
 
 
-@rule("HP-14", Severity.ERROR, source="API:sagemaker ClusterFsxLustreConfig, MountPath")
+@rule("HP-14")
 def mount_path(*, mount_path: str) -> Iterator[Violation]:
     """Where nodes mount the file system: a directory of its own."""
     if not re.fullmatch(_MOUNT_PATH, mount_path) or _strange(mount_path):
@@ -156,17 +156,17 @@ def mount_path(*, mount_path: str) -> Iterator[Violation]:
 
 
 LUSTRE = ("FSX-02", "FSX-03", "FSX-05", "FSX-11", "FSX-13")
-LUSTRE_CONSTRUCT = (*LUSTRE, "FSX-07", "FSX-19")
+LUSTRE_CONSTRUCT = (*LUSTRE, "FSX-07", "FMB-20")
 
 
-@rule("DRA-01", Severity.ERROR, source="FSx for Lustre User Guide, *Linking your file system to an S3 bucket*: 8")
+@rule("DRA-01")
 def association_count(*, data_repository_associations: Sequence[LinkedPaths]) -> Iterator[Violation]:
     """A file system takes eight associations."""
     if (count := len(data_repository_associations)) > 8:
         yield Violation("data_repository_associations", f"{count} are more than the 8 of a file system", "join some")
 
 
-@rule("DRA-02", Severity.ERROR, source="FSx for Lustre User Guide, *Linking your file system to an S3 bucket*")
+@rule("DRA-02")
 def association_support(
     *, deployment_type: DeploymentType, version: str, data_repository_associations: Sequence[LinkedPaths]
 ) -> Iterator[Violation]:
@@ -179,7 +179,7 @@ def association_support(
         yield Violation("version", f"{version} takes no data_repository_associations", f"use {_VERSIONS[-1]}")
 
 
-@rule("DRA-03", Severity.ERROR, source="API:fsx CreateDataRepositoryAssociation, FileSystemPath")
+@rule("DRA-03")
 def file_system_paths(*, data_repository_associations: Sequence[LinkedPaths]) -> Iterator[Violation]:
     """Paths are absolute and none lies inside another; / stands alone."""
     seen: list[tuple[int, str]] = []
@@ -198,7 +198,7 @@ def file_system_paths(*, data_repository_associations: Sequence[LinkedPaths]) ->
         seen.append((index, link.path))
 
 
-@rule("DRA-04", Severity.ERROR, source="API:fsx CreateDataRepositoryAssociation, DataRepositoryPath")
+@rule("DRA-04")
 def repository_paths(*, data_repository_associations: Sequence[LinkedPaths]) -> Iterator[Violation]:
     """No prefix of a bucket lies inside another one."""
     seen: list[tuple[int, LinkedPaths]] = []
@@ -211,7 +211,7 @@ def repository_paths(*, data_repository_associations: Sequence[LinkedPaths]) -> 
         seen.append((index, link))
 
 
-@rule("FMB-08", Severity.ERROR, source="S3 User Guide, *General purpose bucket naming rules*")
+@rule("FMB-08")
 def bucket_names(*, data_repository_associations: Sequence[LinkedPaths]) -> Iterator[Violation]:
     """A bucket's name is legal."""
     for index, link in enumerate(data_repository_associations):
@@ -224,7 +224,7 @@ def bucket_names(*, data_repository_associations: Sequence[LinkedPaths]) -> Iter
 _PUBLISHABLE = r"/|(/[A-Za-z0-9_.-]+){1,8}"
 
 
-@rule("FMB-13", Severity.ERROR, source="SSM API PutParameter, Name")
+@rule("FMB-13")
 def created_buckets(*, data_repository_associations: Sequence[LinkedPaths]) -> Iterator[Violation]:
     """A bucket that we create is published under the path it is linked with."""
     for index, link in enumerate(data_repository_associations):
@@ -257,7 +257,7 @@ def _inside(path: str, other: str) -> bool:
     return path == other or other == "/" or path.startswith(other + "/")
 
 
-@rule("DRA-06", Severity.ERROR, source="API:fsx EventType; events are off by default in API and CloudFormation")
+@rule("DRA-06")
 def events(
     *, auto_import: Sequence[DataRepositoryEvent], auto_export: Sequence[DataRepositoryEvent]
 ) -> Iterator[Violation]:
