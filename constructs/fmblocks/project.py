@@ -18,6 +18,8 @@ from typing import Annotated, Any, ClassVar, cast
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from fmblocks.catalog import Types, merged
+from fmblocks.catalog.settings import CatalogEntry
 from fmblocks.cluster import rules as cluster_rules
 from fmblocks.cluster.settings import Training
 from fmblocks.document import Document, Location, path_text, read
@@ -47,7 +49,6 @@ class Project(Settings):
         "inference": _LATER,
         "access": _LATER,
         "budget": _LATER,
-        "catalog": _LATER,
         "project": "the key is name",
         "fleets": "write training: {node_groups: […]}",
         "fsx": "write storage: {lustre: …}",
@@ -63,7 +64,13 @@ class Project(Settings):
     storage: Storage = Storage()
     training: Annotated[Training | None, Field(description="absent: no TrainingStack")] = None
     observability: Observability = Observability()
+    catalog: Annotated[tuple[CatalogEntry, ...], Field(description="instance types to add or to correct")] = ()
     suppress: Annotated[tuple[Suppression, ...], Field(description="rules this project does without")] = ()
+
+    @property
+    def instance_types(self) -> Types:
+        """The catalogue with what the project adds to it."""
+        return merged(entry.row() for entry in self.catalog)
 
     @property
     def suppressed(self) -> frozenset[str]:
@@ -119,7 +126,7 @@ def schema() -> str:
 
 
 def _check(project: Project, folder: Path) -> Iterator[Finding]:
-    region, account = project.region, project.account
+    region, account, types = project.region, project.account, project.instance_types
     network = {**_fields(project.network), "region": region, "primary": project.network.primary}
     for finding in check(network_rules.RULES, network, path="network"):
         yield replace(finding, path="region") if finding.rule == "FMB-05" else finding
@@ -159,6 +166,7 @@ def _check(project: Project, folder: Path) -> Iterator[Finding]:
                 "placement_mode": group.placement.mode,
                 "placement_group_name": group.placement.group_name,
                 "efa_mode": group.efa.mode,
+                "types": types,
                 "region": region,
                 "account": account,
             }

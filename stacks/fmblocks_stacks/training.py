@@ -42,6 +42,7 @@ class TrainingStack(cdk.Stack):
             scope, id, stack_name=stack_name, env=env, description=f"{project.name}: training cluster (fmblocks)"
         )
         self.node.set_context("fmblocks:suppress", sorted(project.suppressed))
+        self.node.set_context("fmblocks:catalog", [entry.row() for entry in project.catalog])
         self._foundation = Subscriber(self, foundation=project.name)
         subnet = ec2.Subnet.from_subnet_id(self, "Subnet", self._foundation.value(f"subnet/{project.network.primary}"))
         cdk.Annotations.of(subnet).acknowledge_warning(

@@ -12,6 +12,7 @@ from typing import Any
 import aws_cdk as cdk
 import pytest
 
+from fmblocks.catalog import instance_types
 from fmblocks.local.environment import find_python
 from fmblocks.project import Project
 from fmblocks_stacks.assembly import build
@@ -134,3 +135,28 @@ print(json.dumps(typed))
     typed = in_server(code)
     assert typed["StorageCapacity"] == 1200
     assert typed["LustreConfiguration"]["EfaEnabled"] is True
+
+
+def test_the_catalogue_agrees_with_the_data_of_ec2(in_server: Callable[[str], Any]) -> None:
+    """moto ships what DescribeInstanceTypes answers; cards, EFA interfaces and interfaces per card are compared."""
+    code = """
+import gzip, importlib.resources
+data = json.load(gzip.open(importlib.resources.files("moto.ec2.resources") / "instance_types.json.gz"))
+print(json.dumps({name: [row["NetworkInfo"]["MaximumNetworkCards"],
+    (row["NetworkInfo"].get("EfaInfo") or {}).get("MaximumEfaInterfaces", 0),
+    row["NetworkInfo"]["NetworkCards"][0]["MaximumNetworkInterfaces"]] for name, row in data.items()}))
+"""
+    theirs = in_server(code)
+    keys = ("network_cards", "max_efa_interfaces", "max_enis_per_card")
+    found = {
+        (name, key): (getattr(ours, key), other)
+        for name, ours in instance_types().items()
+        if name in theirs
+        for key, other in zip(keys, theirs[name], strict=True)
+        if getattr(ours, key) != other
+    }
+    assert found == {}  # a difference would stand here with its reason
+    assert set(instance_types()) - set(theirs) == MISSING_THERE
+
+
+MISSING_THERE = {"p6e-gb200.36xlarge"}  # sold by the account team and in UltraServers only

@@ -60,11 +60,19 @@ def test_what_is_no_zone_is_none(text: str) -> None:
     assert parse_zone(text) is None
 
 
-def test_types_are_found_by_either_name() -> None:
-    found = catalog.instance_type("ml.p5en.48xlarge")
-    assert found is catalog.instance_type("p5en.48xlarge")
-    assert found is not None
+def test_a_type_of_the_catalogue() -> None:
+    found = catalog.instance_types()[catalog.normalise("ML.p5en.48xlarge")]
     assert (found.accelerator_count, found.max_efa_interfaces, found.hyperpod) == (8, 16, True)
+    assert catalog.instance_types()["p6-b300.48xlarge"].peak_dense_tflops_fp4 is None  # no source, no number
+
+
+def test_types_are_added_and_corrected() -> None:
+    types = catalog.merged([{"name": "p9.48xlarge", "hyperpod": True}, {"name": "p5.48xlarge", "vcpus": 7}])
+    assert types["p9.48xlarge"].hyperpod
+    assert types["p9.48xlarge"].accelerator_count == 0
+    assert (types["p5.48xlarge"].vcpus, types["p5.48xlarge"].max_efa_interfaces) == (7, 32)
+    assert catalog.instance_types()["p5.48xlarge"].vcpus == 192
+    assert "p9.48xlarge" not in catalog.instance_types()
 
 
 def test_every_value_has_a_known_source(root: Path) -> None:

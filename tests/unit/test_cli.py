@@ -42,6 +42,15 @@ def test_usage_errors_end_with_two() -> None:
     assert CliRunner().invoke(app, ["nothing"]).exit_code == 2
 
 
+def test_instances() -> None:
+    shown = CliRunner().invoke(app, ["instances", "p5en"]).stdout.splitlines()
+    assert len(shown) == 2
+    assert shown[1].split() == ["p5en.48xlarge", "8", "×", "H200", "1128", "192", "2048", "16", "3200", "yes"]
+    (row,) = json.loads(CliRunner().invoke(app, ["instances", "ml.p6-b300", "--json"]).stdout)
+    assert (row["max_efa_interfaces"], row["peak_dense_tflops_fp4"]) == (16, None)
+    assert CliRunner().invoke(app, ["instances", "z9"]).exit_code == 1
+
+
 def test_schema_prints_json() -> None:
     assert "network" in json.loads(CliRunner().invoke(app, ["schema"]).stdout)["properties"]
 

@@ -198,6 +198,13 @@ def test_a_rule_can_be_suppressed_with_a_reason(project_file: Write) -> None:
     )
 
 
+def test_a_new_type_needs_no_release(project_file: Write) -> None:
+    wrong = SMALLEST + GROUPS.replace("ml.p5.48xlarge", "p9.48xlarge")
+    assert "did you mean" in said(project_file, wrong)
+    assert "p9.48xlarge is not sold for HyperPod" in said(project_file, wrong + "catalog: [{name: ml.p9.48xlarge}]\n")
+    assert said(project_file, wrong + "catalog: [{name: p9.48xlarge, hyperpod: true}]\n") == ""
+
+
 def test_the_schema_is_json_and_knows_every_key() -> None:
     text = json.loads(schema())
     assert set(text["properties"]) == set(Project.model_fields)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from fmblocks.catalog import instance_types
 from fmblocks.cluster.settings import CapacityMode, EfaMode, NodeProvisioning, NodeRole, PlacementMode
 from fmblocks.findings import RULES, Finding, Severity, check, rule
 from fmblocks.governance.settings import Suppression
@@ -40,6 +41,7 @@ P1, P2, S1, S2 = (
     DeploymentType.SCRATCH_2,
 )
 PLAN = "arn:aws:sagemaker:us-west-2:111122223333:training-plan/llm-pretrain"
+TYPES = instance_types()
 SLOTS: dict[str, ZoneAddresses] = {}
 
 
@@ -165,7 +167,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-08", {"data_repository_associations": [link(bucket="a.b")]}, {"data_repository_associations": [link(bucket="a..b")]}, "two dots"),
     ("FMB-08", {"data_repository_associations": [link(bucket="abc")]}, {"data_repository_associations": [link(bucket="10.0.0.1")]}, "IP addresses"),
     ("FMB-08", {"data_repository_associations": [link(bucket="abc")]}, {"data_repository_associations": [link(bucket="xn--a")]}, "what S3 keeps for itself"),
-    ("FMB-09", {"instance_type": "p5en.48xlarge"}, {"instance_type": "p5em.48xlarge"}, "did you mean p5e.48xlarge or p5en.48xlarge"),
+    ("FMB-09", {"instance_type": "p5en.48xlarge", "types": TYPES}, {"instance_type": "p5em.48xlarge", "types": TYPES}, "did you mean p5e.48xlarge or p5en.48xlarge"),
     ("FMB-10", {"tags": {"a": "b" * 256}}, {"tags": {"a": "b" * 257}}, "tags.a: key of 1 and value of 257 characters: 1 to 128 and up to 256"),
     ("FMB-10", {"tags": {"a": "b"}}, {"tags": {"aws:a": "b"}}, "begins with aws:"),
     ("FMB-10", {"tags": {"a": "b"}}, {"tags": {"a": "b*"}}, "has characters that tags do not take"),
@@ -216,7 +218,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("HP-02", {"node_groups": [Group(f"g{n}") for n in range(100)]}, {"node_groups": [Group(f"g{n}") for n in range(101)]}, "101 node groups"),
     ("HP-02", {"node_groups": [Group(count=6758)]}, {"node_groups": [Group(count=6759)]}, "node_groups[0].count: 6759 is not between 0 and the 6758"),
     ("HP-02", {"node_groups": [Group("a"), Group("b")]}, {"node_groups": [Group("a"), Group("a")]}, "2 groups are called a"),
-    ("HP-03", {"instance_type": "m7i.xlarge"}, {"instance_type": "trn2u.48xlarge"}, "trn2u.48xlarge is not sold for HyperPod; did you mean trn2.48xlarge"),
+    ("HP-03", {"instance_type": "m7i.xlarge", "types": TYPES}, {"instance_type": "trn2u.48xlarge", "types": TYPES}, "trn2u.48xlarge is not sold for HyperPod; did you mean trn2.48xlarge"),
     ("HP-09", {"subnet_ids": ["a"], "security_group_count": 5}, {"subnet_ids": ["a"], "security_group_count": 6}, "security_groups: 6 groups: HyperPod takes 1 to 5"),
     ("HP-09", {"subnet_ids": ["a"] * 16, "security_group_count": 1}, {"subnet_ids": [], "security_group_count": 1}, "subnets: 0 subnets: HyperPod takes 1 to 16"),
     ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [Group()]}, "0 groups have role controller (none): Slurm takes exactly one"),
@@ -233,8 +235,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("X-02", x02(CapacityMode.ON_DEMAND, PlacementMode.AUTO), x02(CapacityMode.ON_DEMAND, PlacementMode.CLUSTER), "placement.mode: cluster cannot be used by HyperPod"),
     ("X-02", x02(), x02(capacity_reservation_id="cr-0abc"), "capacity.capacity_reservation_id: cr-0abc cannot be used by HyperPod, and would bill"),
     ("X-02", x02(), x02(placement_group_name="pg"), "placement.group_name: pg cannot be used by HyperPod"),
-    ("X-04", {"instance_types": ["m5.large"], "subnet_ids": ["a", "b"]}, {"instance_types": ["m5.large", "p5.48xlarge"], "subnet_ids": ["a", "b"]}, "subnets: 2 subnets for p5.48xlarge, whose EFA traffic stays in one zone"),
-    ("X-04", {"instance_types": ["p5.48xlarge"], "subnet_ids": ["a"]}, {"instance_types": ["g5.8xlarge"], "subnet_ids": ["a", "b"]}, "2 subnets for g5.8xlarge"),
+    ("X-04", {"instance_types": ["m5.large"], "subnet_ids": ["a", "b"], "types": TYPES}, {"instance_types": ["m5.large", "p5.48xlarge"], "subnet_ids": ["a", "b"], "types": TYPES}, "subnets: 2 subnets for p5.48xlarge, whose EFA traffic stays in one zone"),
+    ("X-04", {"instance_types": ["p5.48xlarge"], "subnet_ids": ["a"], "types": TYPES}, {"instance_types": ["g5.8xlarge"], "subnet_ids": ["a", "b"], "types": TYPES}, "2 subnets for g5.8xlarge"),
     ("HP-14", {"mount_path": "/data/etc"}, {"mount_path": "/etc"}, "/etc would hide /etc"),
     ("FMB-17", {"cidr": "172.31.0.0/16"}, {"cidr": "8.8.0.0/16"}, "cidr: 8.8.0.0/16 is outside the private ranges"),
     ("FMB-18", {"scripts": "a/b"}, {"scripts": "a/../../b"}, "path: a/../../b is not below the project file's folder"),
@@ -250,8 +252,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-15", {"retention_days": 1}, {"retention_days": 0}, "retention_days: 0 is not between 1 and 1095"),
     ("FMB-15", {"retention_days": 1095}, {"retention_days": 1096}, "1096 is not between"),
     ("FMB-16", {"efa_mode": EfaMode.AUTO}, {"efa_mode": EfaMode.NONE}, "efa.mode: none cannot be had on HyperPod"),
-    ("TP-03", {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "p5.48xlarge"}, {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "m5.xlarge"}, "instance_type: training plans are not listed for m5.xlarge"),
-    ("TP-03", {"capacity_mode": CapacityMode.SPOT, "instance_type": "m5.xlarge"}, {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "g6.xlarge"}, "not listed for g6.xlarge"),
+    ("TP-03", {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "p5.48xlarge", "types": TYPES}, {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "m5.xlarge", "types": TYPES}, "instance_type: training plans are not listed for m5.xlarge"),
+    ("TP-03", {"capacity_mode": CapacityMode.SPOT, "instance_type": "m5.xlarge", "types": TYPES}, {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "g6.xlarge", "types": TYPES}, "not listed for g6.xlarge"),
     ("NET-02", {"node_groups": [Group(count=127)], "primary_subnet_size": 4096}, {"node_groups": [Group(count=128)], "primary_subnet_size": 4096}, "node_groups: 4096 addresses (gpu 4096) do not fit the 4091"),
     ("NET-02", {"node_groups": [Group(instance_type="m5.large", count=11)], "primary_subnet_size": 16}, {"node_groups": [Group(instance_type="m5.large", count=12)], "primary_subnet_size": 16}, "12 addresses (gpu 12) do not fit the 11"),
     ("HP-29", {"region": "us-west-2"}, {"region": "eu-west-3"}, "region: AWS::SageMaker::Cluster is not listed for eu-west-3"),

@@ -6,20 +6,24 @@ trustworthy source was found; nothing here guesses.
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import functools
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from fmblocks.catalog.regions import REGIONS, Zone, parse_zone, zone_id_prefix
 
 __all__ = [
     "REGIONS",
     "InstanceType",
+    "Types",
     "Zone",
-    "instance_type",
     "instance_types",
+    "merged",
     "nearest",
     "normalise",
     "parse_zone",
@@ -27,48 +31,81 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class InstanceType:
-    """One EC2 instance type.
+    """One EC2 instance type. None means that no trustworthy source was found.
 
     Attributes:
         name: the EC2 name, for example ``p5en.48xlarge``.
         architecture: ``x86_64`` or ``arm64``.
-        accelerator_model: the accelerator as AWS prints it, or None on a CPU type.
+        accelerator_model: the accelerator as AWS prints it; None on a CPU type.
         accelerator_count: accelerators per instance.
+        hbm_gib_per_accelerator: memory of one accelerator in GiB.
+        hbm_gib_total: memory of all of them in GiB, as AWS prints it.
+        peak_dense_tflops_bf16: dense TFLOPS of one accelerator at BF16; likewise fp8 and fp4.
         vcpus: virtual CPUs per instance.
+        memory_gib: memory per instance in GiB.
+        network_cards: network cards per instance.
         max_efa_interfaces: Elastic Fabric Adapter interfaces per instance; 0 means that the type has no EFA.
+        efa_gbps_total: what an EFA job can use, in Gbps per instance.
+        max_enis_per_card: network interfaces per card, efa-only ones among them.
+        local_nvme_count: instance-store volumes.
+        local_nvme_size_gb: size of one of them in GB.
         hyperpod: whether SageMaker HyperPod takes the type (as ``ml.<name>``).
-        training_plans: whether SageMaker training plans are sold for the type, or None when unknown.
+        training_plans: whether SageMaker training plans are sold for the type.
+        capacity_blocks: how Capacity Blocks are sold: ``instance``, ``ultraserver-only``, or None.
     """
 
     name: str
-    architecture: str
-    accelerator_model: str | None
-    accelerator_count: int
-    vcpus: int
-    max_efa_interfaces: int
-    hyperpod: bool
-    training_plans: bool | None
+    architecture: str | None = None
+    accelerator_model: str | None = None
+    accelerator_count: int = 0
+    hbm_gib_per_accelerator: int | None = None
+    hbm_gib_total: int | None = None
+    peak_dense_tflops_bf16: int | None = None
+    peak_dense_tflops_fp8: int | None = None
+    peak_dense_tflops_fp4: int | None = None
+    vcpus: int | None = None
+    memory_gib: int | None = None
+    network_cards: int | None = None
+    max_efa_interfaces: int = 0
+    efa_gbps_total: int | None = None
+    max_enis_per_card: int | None = None
+    local_nvme_count: int | None = None
+    local_nvme_size_gb: int | None = None
+    hyperpod: bool = False
+    training_plans: bool | None = None
+    capacity_blocks: str | None = None
+
+
+Types = Mapping[str, InstanceType]
+_FIELDS = {field.name for field in dataclasses.fields(InstanceType)}
 
 
 @functools.cache
-def instance_types() -> dict[str, InstanceType]:
+def instance_types() -> Types:
     """Every type of the catalogue, by name."""
     text = Path(__file__).with_name("instances.json").read_text(encoding="utf-8")
-    return {
-        row["name"]: InstanceType(
-            name=row["name"],
-            architecture=row["architecture"],
-            accelerator_model=row["accelerator_model"],
-            accelerator_count=row["accelerator_count"] or 0,
-            vcpus=row["vcpus"],
-            max_efa_interfaces=row["max_efa_interfaces"] or 0,
-            hyperpod=bool(row["hyperpod"]),
-            training_plans=row["training_plans"],
-        )
-        for row in json.loads(text)["instances"]
-    }
+    return {row["name"]: _instance_type(row) for row in json.loads(text)["instances"]}
+
+
+def _instance_type(row: Mapping[str, Any]) -> InstanceType:
+    known = {key: value for key, value in row.items() if key in _FIELDS and value is not None}
+    return InstanceType(**known)
+
+
+def merged(overrides: Iterable[Mapping[str, Any]]) -> Types:
+    """The catalogue with types added, or some of their values replaced.
+
+    Args:
+        overrides: rows with a ``name`` and any other attributes of :class:`InstanceType`; None leaves a value alone.
+    """
+    types = dict(instance_types())
+    for row in overrides:
+        given = {key: value for key, value in row.items() if value is not None}
+        name = given["name"]
+        types[name] = dataclasses.replace(types[name], **given) if name in types else _instance_type(given)
+    return types
 
 
 def normalise(name: str) -> str:
@@ -76,11 +113,6 @@ def normalise(name: str) -> str:
     return name.lower().removeprefix("ml.")
 
 
-def instance_type(name: str) -> InstanceType | None:
-    """Look up a type by its EC2 or SageMaker name; None when the catalogue does not have it."""
-    return instance_types().get(normalise(name))
-
-
-def nearest(name: str) -> list[str]:
-    """The catalogue's names that look most like ``name``, best first."""
-    return difflib.get_close_matches(normalise(name), instance_types(), n=3, cutoff=0.5)
+def nearest(name: str, types: Types) -> list[str]:
+    """The names of ``types`` that look most like ``name``, best first."""
+    return difflib.get_close_matches(normalise(name), types, n=3, cutoff=0.5)

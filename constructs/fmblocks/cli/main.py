@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from fmblocks.catalog import instance_types
 from fmblocks.cli import local
 from fmblocks.findings import RULES, Finding, FindingsError, Severity
 from fmblocks.project import Project
@@ -90,6 +91,34 @@ def _where(id: str) -> str:
         Kind.GUARD: "about a change; not in this version",
         Kind.NOTE: "advice",
     }[entries()[id].kind]
+
+
+@app.command()
+def instances(
+    part: Annotated[str, typer.Argument(help="Part of a name, for example p5.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List instance types of the catalogue: accelerators, memory, EFA. A dash means that no source was found."""
+    found = [one for name, one in sorted(instance_types().items()) if part.lower().removeprefix("ml.") in name]
+    if as_json:
+        typer.echo(json.dumps([asdict(one) for one in found], indent=1))
+        return
+    typer.echo(
+        f"{'type':20} {'accelerators':24} {'HBM GiB':>8} {'vCPU':>5} {'GiB':>5} {'EFA':>4} {'Gbps':>5}  HyperPod"
+    )
+    for one in found:
+        accelerators = f"{one.accelerator_count} × {one.accelerator_model}" if one.accelerator_count else "–"
+        typer.echo(
+            f"{one.name:20} {accelerators:24} {_dash(one.hbm_gib_total):>8} {_dash(one.vcpus):>5} {_dash(one.memory_gib):>5} "
+            f"{one.max_efa_interfaces:>4} {_dash(one.efa_gbps_total):>5}  {'yes' if one.hyperpod else 'no'}"
+        )
+    if not found:
+        typer.echo(f"no type of the catalogue has {part} in its name", err=True)
+        raise typer.Exit(1)
+
+
+def _dash(value: int | None) -> str:
+    return "–" if value is None else str(value)
 
 
 @app.command()

@@ -16,6 +16,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
+from fmblocks import catalog
 from fmblocks._edge import check_arguments, member, raise_kinds, typed
 from fmblocks.catalog import normalise
 from fmblocks.cluster import rules
@@ -226,7 +227,9 @@ class HyperPodSlurmCluster(cdk.Resource):
     def _check(self, groups: Sequence[SlurmInstanceGroup], values: dict[str, object]) -> None:
         stack = cdk.Stack.of(self)
         types = [str(group.instance_type) for group in groups]
-        check_arguments(self, rules.CLUSTER_CONSTRUCT, {**values, "node_groups": groups, "instance_types": types})
+        known = catalog.merged(self.node.try_get_context("fmblocks:catalog") or ())
+        given = {**values, "node_groups": groups, "instance_types": types, "types": known}
+        check_arguments(self, rules.CLUSTER_CONSTRUCT, given)
         for index, group in enumerate(groups):
             check_arguments(
                 self,
@@ -235,6 +238,7 @@ class HyperPodSlurmCluster(cdk.Resource):
                     "name": group.name,
                     "role": group.role,
                     "instance_type": group.instance_type,
+                    "types": known,
                     "capacity_reservation_id": None,
                     "placement_group_name": None,
                     "ebs_volume_gib": group.ebs_volume_gib,

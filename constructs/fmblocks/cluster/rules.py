@@ -33,20 +33,20 @@ class Group(Protocol):
 
 
 @rule("FMB-09")
-def known_type(*, instance_type: str) -> Iterator[Violation]:
+def known_type(*, instance_type: str, types: catalog.Types) -> Iterator[Violation]:
     """The instance type is in the catalogue."""
-    if instance_type not in catalog.instance_types():
-        alike = catalog.nearest(instance_type)
-        hint = f"did you mean {' or '.join(alike)}?" if alike else "check the spelling"
+    if instance_type not in types:
+        alike = catalog.nearest(instance_type, types)
+        hint = f"did you mean {' or '.join(alike)}?" if alike else "check the spelling, or add it under catalog"
         yield Violation("instance_type", f"{instance_type} is not an instance type of the catalogue", hint)
 
 
 @rule("HP-03")
-def hyperpod_type(*, instance_type: str) -> Iterator[Violation]:
+def hyperpod_type(*, instance_type: str, types: catalog.Types) -> Iterator[Violation]:
     """HyperPod takes the type."""
-    found = catalog.instance_types().get(instance_type)
+    found = types.get(instance_type)
     if found is not None and not found.hyperpod:
-        alike = [name for name in catalog.nearest(instance_type) if catalog.instance_types()[name].hyperpod]
+        alike = [name for name in catalog.nearest(instance_type, types) if types[name].hyperpod]
         hint = f"did you mean {' or '.join(alike)}?" if alike else "choose another type"
         yield Violation("instance_type", f"{instance_type} is not sold for HyperPod", hint)
 
@@ -132,18 +132,18 @@ def efa_stays(*, efa_mode: EfaMode) -> Iterator[Violation]:
 
 
 @rule("X-04")
-def one_zone(*, instance_types: Sequence[str], subnet_ids: Sequence[str]) -> Iterator[Violation]:
+def one_zone(*, instance_types: Sequence[str], subnet_ids: Sequence[str], types: catalog.Types) -> Iterator[Violation]:
     """Nodes that talk over EFA stand in one subnet: HyperPod spreads a group over all it is given."""
-    with_efa = [name for name in instance_types if (found := catalog.instance_type(name)) and found.max_efa_interfaces]
+    with_efa = [name for name in instance_types if (found := types.get(name)) and found.max_efa_interfaces]
     if with_efa and len(subnet_ids) > 1:
         text = f"{len(subnet_ids)} subnets for {', '.join(sorted(set(with_efa)))}, whose EFA traffic stays in one zone"
         yield Violation("subnets", text, "pass exactly one subnet")
 
 
 @rule("TP-03")
-def plan_type(*, capacity_mode: CapacityMode, instance_type: str) -> Iterator[Violation]:
+def plan_type(*, capacity_mode: CapacityMode, instance_type: str, types: catalog.Types) -> Iterator[Violation]:
     """Training plans are sold for accelerator types."""
-    found = catalog.instance_type(instance_type)
+    found = types.get(instance_type)
     if capacity_mode is CapacityMode.TRAINING_PLAN and found is not None and found.training_plans is False:
         text = f"training plans are not listed for {instance_type}"
         yield Violation("instance_type", text, "check the plan's type, or use on_demand")
