@@ -154,7 +154,7 @@ def _check(project: Project, folder: Path) -> Iterator[Finding]:
     if (training := project.training) is not None:
         yield from check(cluster_rules.CLUSTER, _fields(training), path="training")
         yield from check(("HP-29",), {"region": region})
-        if (size := _primary_subnet_size(project.network)) is not None:
+        if (size := primary_subnet_size(project.network)) is not None:
             sized = {"node_groups": training.node_groups, "primary_subnet_size": size}
             yield from check(cluster_rules.PROJECT, sized, path="training")
         for index, group in enumerate(training.node_groups):
@@ -178,7 +178,7 @@ def _check(project: Project, folder: Path) -> Iterator[Finding]:
             yield from outside or check(cluster_rules.SCRIPTS, values, path=where)
 
 
-def _primary_subnet_size(network: Network) -> int | None:
+def primary_subnet_size(network: Network) -> int | None:
     """Addresses of the private subnet of the primary zone; None where another rule has something to say."""
     given = network.subnets.get(network.primary)
     found = (

@@ -5,16 +5,20 @@ from __future__ import annotations
 import difflib
 import json
 import sys
+import tempfile
+from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fmblocks.catalog import instance_types
+from fmblocks.catalog import REGIONS, instance_types
 from fmblocks.cli import local
+from fmblocks.cli.init import first_files
 from fmblocks.findings import RULES, Finding, FindingsError, Severity
-from fmblocks.project import Project
+from fmblocks.plan import Plan, make_plan
+from fmblocks.project import LoadedProject, Project, primary_subnet_size
 from fmblocks.project import schema as schema_text
 from fmblocks.rulebook import Kind, entries, sources
 
@@ -28,7 +32,10 @@ def _root() -> None:
 
 
 @app.command()
-def validate(files: Annotated[list[Path], typer.Argument(help="Project files.")]) -> None:
+def validate(
+    files: Annotated[list[Path], typer.Argument(help="Project files.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
     """Check project files: every finding, and exit code 1 when one is an error. Asks neither AWS nor Node."""
     findings: list[Finding] = []
     for file in files:
@@ -36,8 +43,11 @@ def validate(files: Annotated[list[Path], typer.Argument(help="Project files.")]
             findings += Project.load(file).findings
         except FindingsError as error:
             findings += error.findings
-    for finding in findings:
-        typer.echo(finding)
+    if as_json:
+        typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1, ensure_ascii=False))
+    else:
+        for finding in findings:
+            typer.echo(finding)
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     warnings = len(findings) - errors
     typer.echo(f"files: {len(files)}, errors: {errors}, warnings: {warnings}", err=True)
@@ -108,10 +118,9 @@ def instances(
     )
     for one in found:
         accelerators = f"{one.accelerator_count} × {one.accelerator_model}" if one.accelerator_count else "–"
-        typer.echo(
-            f"{one.name:20} {accelerators:24} {_dash(one.hbm_gib_total):>8} {_dash(one.vcpus):>5} {_dash(one.memory_gib):>5} "
-            f"{one.max_efa_interfaces:>4} {_dash(one.efa_gbps_total):>5}  {'yes' if one.hyperpod else 'no'}"
-        )
+        sizes = f"{_dash(one.hbm_gib_total):>8} {_dash(one.vcpus):>5} {_dash(one.memory_gib):>5}"
+        efa = f"{one.max_efa_interfaces:>4} {_dash(one.efa_gbps_total):>5}"
+        typer.echo(f"{one.name:20} {accelerators:24} {sizes} {efa}  {'yes' if one.hyperpod else 'no'}")
     if not found:
         typer.echo(f"no type of the catalogue has {part} in its name", err=True)
         raise typer.Exit(1)
@@ -119,6 +128,104 @@ def instances(
 
 def _dash(value: int | None) -> str:
     return "–" if value is None else str(value)
+
+
+@app.command()
+def plan(
+    file: Annotated[Path, typer.Argument(help="A project file.")],
+    parameters: Annotated[float | None, typer.Option(help="Parameters of the model, for the checkpoint: 70e9.")] = None,
+    bytes_per_parameter: Annotated[float, typer.Option(help="Bytes of a checkpoint per parameter.")] = 14,
+    dataset_tib: Annotated[float | None, typer.Option(help="TiB of data to stage.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Add a project up: accelerators, bandwidth, storage, times, quotas, what bills while idle. Asks nobody."""
+    loaded = _load(file)
+    sums = make_plan(
+        loaded.project,
+        primary_subnet_size=primary_subnet_size(loaded.project.network),
+        parameters=parameters,
+        bytes_per_parameter=bytes_per_parameter,
+        dataset_tib=dataset_tib,
+    )
+    if as_json:
+        typer.echo(json.dumps(asdict(sums), indent=1, ensure_ascii=False))
+        return
+    for line in _plan_lines(loaded.project.name, sums):
+        typer.echo(line)
+
+
+def _load(file: Path) -> LoadedProject:
+    try:
+        return Project.load(file)
+    except FindingsError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(1) from None
+
+
+def _plan_lines(name: str, sums: Plan) -> Iterator[str]:
+    def row(label: str, value: float | None, unit: str = "") -> str:
+        shown = "unknown" if value is None else f"{value:,.0f}" if value >= 100 else f"{value:,.1f}".removesuffix(".0")
+        return f"{label:34} {shown} {unit if value is not None else ''}".rstrip()
+
+    yield name
+    yield row("nodes", sums.nodes)
+    yield row("accelerators", sums.accelerators)
+    if sums.accelerators:
+        yield row("accelerator memory", sums.hbm_gib, "GiB")
+        for precision, value in sums.dense_pflops.items():
+            yield row(f"dense {precision.upper()}", value, "PFLOPS")
+    for group, gbps in sums.efa_gbps_per_node.items():
+        yield row(f"EFA per node of {group}", gbps, "Gbps")
+    if sums.efa_gbps_per_node:
+        yield row("EFA in all", sums.efa_gbps, "Gbps")
+    yield row("addresses needed, at least", sums.addresses_needed)
+    yield row("addresses of the primary subnet", sums.addresses_usable)
+    yield row("network interfaces, at most", sums.network_interfaces)
+    yield row("Lustre throughput", sums.lustre_mbps, "MB/s")
+    yield row("Lustre metadata", sums.metadata_iops, "IOPS")
+    if sums.checkpoint_gb is not None:
+        yield row("checkpoint", sums.checkpoint_gb, "GB")
+        yield row("writing it to Lustre", sums.checkpoint_seconds, "s")
+    if sums.staging_seconds is not None:
+        yield row("staging the data set", sums.staging_seconds, "s")
+    yield "quotas"
+    for quota in sums.quotas:
+        yield f"  {quota.needed:>6}  {quota.name}{f' ({quota.code})' if quota.code else ''}"
+    yield "bills while idle"
+    yield from (f"  {what}" for what in sums.bills_while_idle)
+    if sums.advice:
+        yield "advice"
+        yield from (f"  {id}: {text}" for id, text in sums.advice)
+
+
+@app.command()
+def init(
+    name: Annotated[str | None, typer.Option(help="Name of the project.")] = None,
+    region: Annotated[str | None, typer.Option(help="AWS region.")] = None,
+    zone: Annotated[str | None, typer.Option(help="Zone id. Default: the region's az1.")] = None,
+    instance_type: Annotated[str | None, typer.Option(help="Type of the compute nodes.")] = None,
+    count: Annotated[int | None, typer.Option(help="Compute nodes.")] = None,
+) -> None:
+    """Write app.py, cdk.json and a project file into the current folder; what is not given is asked for."""
+    name = name or typer.prompt("name of the project", default="first-cluster")
+    region = region or typer.prompt("region", default="us-west-2")
+    instance_type = instance_type or typer.prompt("instance type of the compute nodes", default="g6.2xlarge")
+    count = typer.prompt("compute nodes", default=2, type=int) if count is None else count
+    if region not in REGIONS:
+        typer.echo(f"{region} is not an AWS region", err=True)
+        raise typer.Exit(1)
+    files = first_files(name, region, zone, instance_type, count)
+    if taken := [file for file in files if Path(file).exists()]:
+        typer.echo(f"{', '.join(taken)} is here already: nothing was written", err=True)
+        raise typer.Exit(1)
+    with tempfile.TemporaryDirectory() as folder:
+        trial = Path(folder) / f"{name}.yaml" if "/" not in name else Path(folder) / "project.yaml"
+        trial.write_text(files[f"{name}.yaml"], encoding="utf-8")
+        loaded = _load(trial)
+    for file, text in files.items():
+        Path(file).write_text(text, encoding="utf-8")
+        typer.echo(f"wrote {file}")
+    typer.echo(f"next: npx cdk deploy TrainingStack, or fmblocks plan {loaded.project.name}.yaml first", err=True)
 
 
 @app.command()

@@ -149,17 +149,16 @@ def plan_type(*, capacity_mode: CapacityMode, instance_type: str, types: catalog
         yield Violation("instance_type", text, "check the plan's type, or use on_demand")
 
 
-# Addresses that HyperPod with Slurm takes per node, where AWS says so (the source of NET-02).
-_ADDRESSES_P5 = 32
+def addresses_per_node(instance_type: str) -> int:
+    """Addresses that HyperPod with Slurm takes at least: 32 on P5, where AWS says so (HP-22), one elsewhere."""
+    return 32 if instance_type == "p5.48xlarge" else 1
 
 
 @rule("NET-02")
 def addresses(*, node_groups: Sequence[Group], primary_subnet_size: int) -> Iterator[Violation]:
     """The primary subnet has an address for what every node takes at least: 32 on P5, one elsewhere."""
     per_group = {
-        group.name: group.count * (_ADDRESSES_P5 if group.instance_type == "p5.48xlarge" else 1)
-        for group in node_groups
-        if group.count > 0
+        group.name: group.count * addresses_per_node(group.instance_type) for group in node_groups if group.count > 0
     }
     # EC2 keeps five addresses of every subnet.
     if (needed := sum(per_group.values())) > (usable := primary_subnet_size - 5):

@@ -1,0 +1,181 @@
+"""What a project adds up to: accelerators, bandwidth, storage, times, quotas, and what bills while nothing runs.
+
+Formulas: docs/plan.md. A value that needs a fact without a source is None, and printed as unknown; there are no prices.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from fmblocks.catalog import InstanceType, Types
+from fmblocks.cluster.rules import addresses_per_node
+from fmblocks.cluster.settings import CapacityMode, NodeGroup
+from fmblocks.rulebook import entries
+
+if TYPE_CHECKING:
+    from fmblocks.project import Project
+
+_GIB_PER_TIB = 1024
+# EC2 keeps five addresses of every subnet (VPC User Guide, *Subnet CIDR blocks*).
+_KEPT_ADDRESSES = 5
+_PRECISIONS = ("bf16", "fp8", "fp4")
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A quota the project needs, by its name, its code where it is known, and how much of it."""
+
+    name: str
+    code: str | None
+    needed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The sums of a project. None is unknown.
+
+    Attributes:
+        nodes: nodes of all groups.
+        accelerators: accelerators of all nodes.
+        hbm_gib: their memory.
+        dense_pflops: dense PFLOPS by precision.
+        efa_gbps_per_node: by node group, for those with EFA.
+        efa_gbps: of all nodes.
+        addresses_needed: at least, in the private subnet of the primary zone.
+        addresses_usable: what that subnet has.
+        network_interfaces: at most, over all nodes.
+        lustre_mbps: throughput of the file system, in MB/s.
+        metadata_iops: of the file system.
+        checkpoint_gb: size of a checkpoint, in GB.
+        checkpoint_seconds: writing it at the throughput of the file system.
+        staging_seconds: reading the data set into the file system, at its throughput.
+        quotas: what the account must allow.
+        bills_while_idle: what costs money while no job runs.
+        advice: notes of the rule book that this project should know, as id and text.
+    """
+
+    nodes: int
+    accelerators: int
+    hbm_gib: int | None
+    dense_pflops: dict[str, float | None]
+    efa_gbps_per_node: dict[str, int | None]
+    efa_gbps: int | None
+    addresses_needed: int
+    addresses_usable: int | None
+    network_interfaces: int | None
+    lustre_mbps: float | None
+    metadata_iops: int | None
+    checkpoint_gb: float | None
+    checkpoint_seconds: float | None
+    staging_seconds: float | None
+    quotas: tuple[Quota, ...]
+    bills_while_idle: tuple[str, ...]
+    advice: tuple[tuple[str, str], ...]
+
+
+def make_plan(
+    project: Project,
+    *,
+    primary_subnet_size: int | None,
+    parameters: float | None = None,
+    bytes_per_parameter: float = 14,
+    dataset_tib: float | None = None,
+) -> Plan:
+    """Add a project up.
+
+    Args:
+        project: a project without errors.
+        primary_subnet_size: addresses of the private subnet of the primary zone.
+        parameters: of the model, for the checkpoint. Default: no checkpoint.
+        bytes_per_parameter: with optimizer state: 2 for BF16 weights, 4 for a master copy, 8 for two Adam moments.
+        dataset_tib: TiB to stage. Default: no data set.
+    """
+    types = project.instance_types
+    groups = [group for group in (project.training.node_groups if project.training else ()) if group.count]
+    paired = [(group, types[group.instance_type]) for group in groups]
+    accelerated = [(group, kind) for group, kind in paired if kind.accelerator_count]
+    with_efa = [(group, kind) for group, kind in paired if kind.max_efa_interfaces]
+    mbps = _lustre_mbps(project)
+    checkpoint = parameters * bytes_per_parameter if parameters else None
+    dataset = dataset_tib * 2**40 if dataset_tib else None
+    return Plan(
+        nodes=sum(group.count for group in groups),
+        accelerators=sum(group.count * kind.accelerator_count for group, kind in accelerated),
+        hbm_gib=_sum(group.count * kind.hbm_gib_total if kind.hbm_gib_total else None for group, kind in accelerated),
+        dense_pflops={precision: _pflops(accelerated, precision) for precision in _PRECISIONS},
+        efa_gbps_per_node={group.name: kind.efa_gbps_total for group, kind in with_efa},
+        efa_gbps=_sum(group.count * kind.efa_gbps_total if kind.efa_gbps_total else None for group, kind in with_efa),
+        addresses_needed=sum(group.count * addresses_per_node(group.instance_type) for group in groups),
+        addresses_usable=None if primary_subnet_size is None else primary_subnet_size - _KEPT_ADDRESSES,
+        # At most an ENA interface beside every EFA one; HyperPod does not say how it lays them out.
+        network_interfaces=sum(group.count * (kind.max_efa_interfaces + 1) for group, kind in paired),
+        lustre_mbps=mbps,
+        metadata_iops=project.storage.lustre.metadata_iops if project.storage.lustre else None,
+        checkpoint_gb=checkpoint / 1e9 if checkpoint else None,
+        checkpoint_seconds=checkpoint / (mbps * 1e6) if checkpoint and mbps else None,
+        staging_seconds=dataset / (mbps * 1e6) if dataset and mbps else None,
+        quotas=_quotas(groups, types),
+        bills_while_idle=tuple(_bills(project, groups)),
+        advice=tuple((id, entries()[id].rule) for id in _advice(project, groups)),
+    )
+
+
+def _sum(values: Iterable[int | None]) -> int | None:
+    listed = list(values)
+    known = [value for value in listed if value is not None]
+    return sum(known) if len(known) == len(listed) else None
+
+
+def _pflops(accelerated: Sequence[tuple[NodeGroup, InstanceType]], precision: str) -> float | None:
+    total = 0.0
+    for group, kind in accelerated:
+        each = getattr(kind, f"peak_dense_tflops_{precision}")
+        if each is None:
+            return None
+        total += group.count * kind.accelerator_count * each / 1000
+    return total if accelerated else None
+
+
+def _lustre_mbps(project: Project) -> float | None:
+    lustre = project.storage.lustre
+    if lustre is None or lustre.throughput_mbps_per_tib is None:
+        return None
+    return lustre.capacity_gib / _GIB_PER_TIB * lustre.throughput_mbps_per_tib
+
+
+def _quotas(groups: Sequence[NodeGroup], types: Types) -> tuple[Quota, ...]:
+    by_type: Counter[str] = Counter()
+    for group in groups:
+        by_type[group.instance_type] += group.count
+    needed = [Quota(f"SageMaker: ml.{name} for cluster usage", None, count) for name, count in sorted(by_type.items())]
+    interfaces = sum(group.count * (types[group.instance_type].max_efa_interfaces + 1) for group in groups)
+    return (*needed, Quota("VPC: network interfaces per Region", "L-DF5E4CA3", interfaces))
+
+
+def _bills(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
+    for group in groups:
+        if group.capacity.mode is CapacityMode.TRAINING_PLAN:
+            yield f"{group.name}: {group.count} × {group.instance_type}, paid with the training plan"
+        else:
+            yield f"{group.name}: {group.count} × {group.instance_type}, from creation to destruction"
+    nat = project.network.nat_gateways
+    yield f"{nat} NAT gateway{'s' if nat > 1 else ''}, by the hour and by the GB"
+    if (lustre := project.storage.lustre) is not None:
+        yield f"Lustre, {lustre.capacity_gib} GiB, even after FoundationStack is destroyed"
+    yield "the KMS key, and what is stored in buckets, log groups and the metrics workspace"
+
+
+def _advice(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
+    """Notes that concern the project."""
+    types = {group.instance_type for group in groups}
+    if any(group.capacity.mode is CapacityMode.TRAINING_PLAN for group in groups):
+        yield from ("TP-05", "TP-09")
+    if types & {"p4d.24xlarge", "p4de.24xlarge"}:
+        yield "EFA-16"
+    if "p5.4xlarge" in types:
+        yield "EFA-17"
+    if project.storage.lustre and project.storage.lustre.data_repository_associations:
+        yield "DRA-09"

@@ -1,0 +1,83 @@
+"""What a project adds up to."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from fmblocks.cli.main import app
+from fmblocks.plan import Plan, Quota, make_plan
+from fmblocks.project import Project, primary_subnet_size
+
+
+def plan_of(file: Path, **given: Any) -> Plan:
+    project = Project.load(file).project
+    return make_plan(project, primary_subnet_size=primary_subnet_size(project.network), **given)
+
+
+def test_the_reference_project(root: Path) -> None:
+    sums = plan_of(root / "projects" / "slurm-p5en.yaml", parameters=70e9, dataset_tib=10)
+    assert (sums.nodes, sums.accelerators, sums.hbm_gib) == (18, 128, 16 * 1128)
+    assert sums.dense_pflops["bf16"] == pytest.approx(128 * 0.989)
+    assert sums.dense_pflops["fp4"] is None  # no figure in the catalogue
+    assert sums.efa_gbps_per_node == {"gpu": 3200}
+    assert sums.efa_gbps == 51200
+    assert (sums.addresses_needed, sums.addresses_usable) == (18, 2**15 - 5)
+    assert sums.network_interfaces == 16 * 17 + 2
+    assert sums.lustre_mbps == 19200 / 1024 * 500
+    assert sums.metadata_iops == 12000
+    assert sums.checkpoint_gb == 980
+    assert sums.checkpoint_seconds == pytest.approx(980e9 / 9375e6)
+    assert sums.staging_seconds == pytest.approx(10 * 2**40 / 9375e6)
+    assert Quota("SageMaker: ml.p5en.48xlarge for cluster usage", None, 16) in sums.quotas
+    assert sums.quotas[-1].code == "L-DF5E4CA3"
+    assert "gpu: 16 × p5en.48xlarge, paid with the training plan" in sums.bills_while_idle
+    assert [id for id, _ in sums.advice] == ["TP-05", "TP-09", "DRA-09"]
+
+
+def test_what_is_not_known_is_not_guessed(root: Path) -> None:
+    sums = plan_of(root / "projects" / "trial-g6.yaml", parameters=7e9)
+    assert sums.accelerators == 2
+    assert sums.dense_pflops == {"bf16": None, "fp8": None, "fp4": None}
+    assert sums.hbm_gib is None
+    assert sums.lustre_mbps is None  # scratch names no throughput
+    assert sums.checkpoint_gb == 98
+    assert sums.checkpoint_seconds is None
+    assert sums.efa_gbps_per_node == {}
+    assert sums.advice == ()
+
+
+def test_p5_takes_32_addresses_a_node(project_file: Callable[[str], Path]) -> None:
+    text = """\
+name: my-project
+network: {availability_zones: 1}
+training:
+  node_groups:
+    - {name: controller, role: controller, instance_type: m7i.xlarge, count: 1}
+    - {name: gpu, instance_type: p5.48xlarge, count: 4}
+"""
+    assert plan_of(project_file(text)).addresses_needed == 4 * 32 + 1
+
+
+def test_a_project_without_training(project_file: Callable[[str], Path]) -> None:
+    sums = plan_of(project_file("name: my-project\nnetwork: {availability_zones: 1}\n"))
+    assert (sums.nodes, sums.accelerators) == (0, 0)
+    assert sums.dense_pflops["bf16"] is None
+
+
+def test_the_command(root: Path) -> None:
+    file = str(root / "projects" / "slurm-p5en.yaml")
+    shown = CliRunner().invoke(app, ["plan", file, "--parameters", "70e9"]).stdout
+    assert "dense FP4                          unknown" in shown
+    assert "writing it to Lustre               105 s" in shown
+    assert "(L-DF5E4CA3)" in shown
+    data = json.loads(CliRunner().invoke(app, ["plan", file, "--json"]).stdout)
+    assert data["checkpoint_gb"] is None
+    wrong = CliRunner().invoke(app, ["plan", "none.yaml"])
+    assert wrong.exit_code == 1
+    assert "there is no such file" in wrong.stderr
