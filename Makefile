@@ -88,8 +88,9 @@ test: check ## everything that CI runs
 docs: setup ## write the generated pages of docs/
 	python docs/generate.py
 
-bench: setup ## wall time and memory of the default app against an empty CDK app, as ratios
+bench: setup ## time and memory of the default app against an empty CDK app; cold starts of validate
 	python benchmarks/synth.py
+	python benchmarks/validate.py
 
 lock: setup ## renew the hashed locks
 	uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --group dev pyproject.toml -o requirements/dev.lock
