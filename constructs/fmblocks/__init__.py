@@ -10,11 +10,11 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fmblocks.capacity.settings import CapacityMode as CapacityMode
     from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster as HyperPodSlurmCluster
     from fmblocks.cluster.hyperpod_slurm_cluster import IHyperPodCluster as IHyperPodCluster
     from fmblocks.cluster.hyperpod_slurm_cluster import SlurmInstanceGroup as SlurmInstanceGroup
     from fmblocks.cluster.lifecycle_bundle import LifecycleBundle as LifecycleBundle
-    from fmblocks.cluster.settings import CapacityMode as CapacityMode
     from fmblocks.cluster.settings import NodeProvisioning as NodeProvisioning
     from fmblocks.cluster.settings import NodeRecovery as NodeRecovery
     from fmblocks.cluster.settings import NodeRole as NodeRole
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
-    "CapacityMode": "cluster.settings",
+    "CapacityMode": "capacity.settings",
     "ClusterVpc": "network.cluster_vpc",
     "DataBucket": "storage.data_bucket",
     "DataRepositoryAssociation": "storage.data_repository_association",

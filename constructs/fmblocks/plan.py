@@ -10,9 +10,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from fmblocks.capacity.settings import CapacityMode
 from fmblocks.catalog import InstanceType, Types
 from fmblocks.cluster.rules import addresses_per_node
-from fmblocks.cluster.settings import CapacityMode, NodeGroup
+from fmblocks.cluster.settings import NodeGroup
 from fmblocks.rulebook import entries
 
 if TYPE_CHECKING:

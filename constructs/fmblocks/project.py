@@ -18,10 +18,12 @@ from typing import Annotated, Any, ClassVar, cast
 from pydantic import BaseModel, Field, ValidationError
 from pydantic_core import ErrorDetails
 
+from fmblocks.capacity import rules as capacity_rules
 from fmblocks.catalog import Types, merged
 from fmblocks.catalog.settings import CatalogEntry
 from fmblocks.cluster import rules as cluster_rules
-from fmblocks.cluster.settings import Training
+from fmblocks.cluster.settings import Orchestrator, Training
+from fmblocks.compute import rules as compute_rules
 from fmblocks.document import Document, Location, path_text, read
 from fmblocks.findings import RULES, Finding, FindingsError, Severity, check
 from fmblocks.governance import rules as governance_rules
@@ -36,7 +38,7 @@ from fmblocks.storage import rules as storage_rules
 from fmblocks.storage.settings import Storage
 
 # What only the project file can be wrong about: no construct says it again.
-PROJECT_ONLY = frozenset({"FMB-11", "FMB-22", "HP-29"})
+PROJECT_ONLY = frozenset({"FMB-11", "FMB-22", "FSX-16", "FSX-29", "HP-29", "NET-06"})
 _LATER = "this version does not build it yet: leave the key out"
 
 
@@ -147,30 +149,52 @@ def _check(project: Project, folder: Path) -> Iterator[Finding]:
             "metadata_mode": lustre.metadata_mode,
             "metadata_iops": lustre.metadata_iops,
         }
-        yield from check(storage_rules.RULES, values, path="storage.lustre")
+        values["region"] = region
+        yield from check((*storage_rules.RULES, *storage_rules.LUSTRE_PROJECT), values, path="storage.lustre")
         for index, link in enumerate(lustre.data_repository_associations):
             where = f"storage.lustre.data_repository_associations[{index}]"
             yield from check(storage_rules.ASSOCIATION, _fields(link), path=where)
     if (training := project.training) is not None:
-        yield from check(cluster_rules.CLUSTER, _fields(training), path="training")
-        yield from check(("HP-29",), {"region": region})
-        if (size := primary_subnet_size(project.network)) is not None:
-            sized = {"node_groups": training.node_groups, "primary_subnet_size": size}
-            yield from check(cluster_rules.PROJECT, sized, path="training")
+        orchestrator = training.orchestrator
+        values = {
+            **_fields(training),
+            "availability_zones": project.network.availability_zones,
+            "region": region,
+            "types": types,
+        }
+        of_all = (*cluster_rules.TRAINING, *capacity_rules.TRAINING, *compute_rules.TRAINING)
+        yield from check(of_all, values, path="training")
+        yield from check(("EKS-01", "REG-02"), values)
+        if orchestrator.hyperpod:
+            yield from check(cluster_rules.HYPERPOD, values, path="training")
+            yield from check(("HP-29",), values)
+        if orchestrator is Orchestrator.HYPERPOD_SLURM:
+            yield from check(cluster_rules.SLURM, values, path="training")
+            if (size := primary_subnet_size(project.network)) is not None:
+                sized = {"node_groups": training.node_groups, "primary_subnet_size": size}
+                yield from check(cluster_rules.PROJECT, sized, path="training")
+        if lustre is not None:
+            mounted = {**_fields(lustre), "node_groups": training.node_groups, "types": types}
+            yield from check(storage_rules.CLIENTS, mounted, path="storage.lustre")
+        of_group: tuple[str, ...] = (
+            cluster_rules.GROUP if orchestrator.hyperpod else ("FMB-09", *capacity_rules.EC2_GROUP)
+        )
+        of_group += () if orchestrator.hyperpod else compute_rules.EC2_GROUP
         for index, group in enumerate(training.node_groups):
             values = {
                 **_fields(group),
                 "capacity_mode": group.capacity.mode,
                 "training_plan_arn": group.capacity.training_plan_arn,
-                "capacity_reservation_id": group.capacity.capacity_reservation_id,
                 "placement_mode": group.placement.mode,
                 "placement_group_name": group.placement.group_name,
-                "efa_mode": group.efa.mode,
                 "types": types,
                 "region": region,
                 "account": account,
+                "primary": project.network.primary,
+                "availability_zones": project.network.availability_zones,
             }
-            yield from check(cluster_rules.GROUP, values, path=f"training.node_groups[{index}]")
+            every = (*of_group, *capacity_rules.EVERY_GROUP, *compute_rules.EVERY_GROUP)
+            yield from check(every, values, path=f"training.node_groups[{index}]")
         if (scripts := training.lifecycle_scripts) is not None:
             where = "training.lifecycle_scripts"
             outside = check(("FMB-18",), {"scripts": scripts.path}, path=where)

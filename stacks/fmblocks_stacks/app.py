@@ -8,6 +8,7 @@ import json
 import os
 import sys
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 from fmblocks.findings import Finding, FindingsError, Severity
@@ -25,6 +26,7 @@ def main() -> None:
     try:
         context = _context()
         loaded, staged = _load(context)
+        _refuse_unbuilt(loaded)
     except FindingsError as error:
         print(error, file=sys.stderr)
         sys.exit(1)
@@ -55,6 +57,13 @@ def _load(context: dict[str, object]) -> tuple[list[LoadedProject], bool]:
     if wrong:
         raise FindingsError(wrong)
     return loaded, True
+
+
+def _refuse_unbuilt(projects: list[LoadedProject]) -> None:
+    """What is only a warning for `validate` cannot be deployed."""
+    found = [one for loaded in projects for one in loaded.findings if one.rule == "FMB-23"]
+    if found:
+        raise FindingsError([replace(one, severity=Severity.ERROR) for one in found])
 
 
 def _fault(path: str, message: str, hint: str) -> Finding:

@@ -126,7 +126,7 @@ BAD_SHAPES = [
     (SMALLEST + GROUPS.replace("training:", "training:\n  orchestrator: slrum"), "is not one of hyperpod-slurm"),
     (
         SMALLEST + GROUPS.replace("training:", "training:\n  orchestrator: eks"),
-        "eks is not built in this version: use hyper",
+        "network.availability_zones: 1 zones: eks needs two",
     ),
     (SMALLEST + LUSTRE.replace("capacity", "storage_type: HDD, capacity"), "HDD is not built in this version: use ssd"),
     (SMALLEST + "training:\n", "training: has nothing below it; write its keys, or leave it out"),
@@ -203,6 +203,35 @@ def test_a_new_type_needs_no_release(project_file: Write) -> None:
     assert "did you mean" in said(project_file, wrong)
     assert "p9.48xlarge is not sold for HyperPod" in said(project_file, wrong + "catalog: [{name: ml.p9.48xlarge}]\n")
     assert said(project_file, wrong + "catalog: [{name: p9.48xlarge, hyperpod: true}]\n") == ""
+
+
+BLOCKS = """\
+training:
+  orchestrator: ec2
+  node_groups:
+    - name: gpu
+      instance_type: p5.48xlarge
+      count: 8
+      placement: cluster
+      efa: {count: 33}
+      capacity: {mode: capacity_block, capacity_reservation_ids: [cr-1], end: 2026-03-10, create: {start: x}}
+"""
+
+
+def test_orchestrators_to_come_are_checked_already(project_file: Write) -> None:
+    shapes = said(project_file, SMALLEST + BLOCKS)
+    assert "capacity.capacity_reservation_ids: cannot be used here; a group takes one reservation" in shapes
+    assert "capacity.end: 2026-03-10 takes a time with its zone" in shapes
+    assert "capacity.create.start: cannot be used here; CloudFormation cannot create future-dated" in shapes
+    right = BLOCKS.replace(
+        "capacity_reservation_ids: [cr-1], end: 2026-03-10, create: {start: x}", "end: 2026-03-10T11:30:00Z"
+    )
+    found = said(project_file, SMALLEST + right)
+    for id in ("X-01", "EFA-02", "CB-06"):
+        assert f"[{id}]" in found
+    plain = GROUPS.replace("training:", "training:\n  orchestrator: ec2")
+    loaded = Project.load(project_file(SMALLEST + plain))
+    assert [finding.rule for finding in loaded.findings] == ["FMB-23"]
 
 
 def test_the_schema_is_json_and_knows_every_key() -> None:

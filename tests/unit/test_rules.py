@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from fmblocks.capacity.settings import Capacity, CapacityMode
 from fmblocks.catalog import instance_types
-from fmblocks.cluster.settings import CapacityMode, EfaMode, NodeProvisioning, NodeRole, PlacementMode
+from fmblocks.cluster.settings import NodeProvisioning, NodeRole, Orchestrator
+from fmblocks.compute.settings import Efa, Placement, PlacementMode
 from fmblocks.findings import RULES, Finding, Severity, check, rule
 from fmblocks.governance.settings import Suppression
 from fmblocks.network.addresses import ZoneAddresses
 from fmblocks.project import Project
 from fmblocks.storage.settings import DataRepositoryAssociation, DataRepositoryEvent, DeploymentType, LustreMetadataMode
+
+# Settings are written as a project file writes them: as text.
+# mypy: disable-error-code="arg-type"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,6 +52,26 @@ TYPES = instance_types()
 SLOTS: dict[str, ZoneAddresses] = {}
 
 
+CR = "cr-0123456789abcdef0"
+BLOCK = Capacity(mode="capacity_block", capacity_reservation_id=CR)
+ODCR = Capacity(mode="odcr", capacity_reservation_id=CR)
+CREATE = Capacity(mode="odcr", create={})
+
+
+def block(days: int) -> Capacity:
+    start = datetime.datetime(2026, 12, 10, 11, 30, tzinfo=datetime.UTC)
+    end = start + datetime.timedelta(days=days)
+    return Capacity(mode="capacity_block", capacity_reservation_id=CR, start=start.isoformat(), end=end.isoformat())
+
+
+def bought(name: str, zone: str) -> SimpleNamespace:
+    return SimpleNamespace(name=name, capacity=BLOCK.model_copy(update={"availability_zone": zone}))
+
+
+def fabric(instance_type: str) -> SimpleNamespace:
+    return SimpleNamespace(name="g", instance_type=instance_type, efa=Efa())
+
+
 def plan(**changed: Any) -> dict[str, Any]:
     given = {
         "capacity_mode": CapacityMode.TRAINING_PLAN,
@@ -60,7 +87,7 @@ def x02(
     placement_mode: PlacementMode = PlacementMode.AUTO,
     **changed: str,
 ) -> dict[str, Any]:
-    given = {"capacity_reservation_id": None, "placement_group_name": None}
+    given = {"placement_group_name": None}
     return {"capacity_mode": capacity_mode, "placement_mode": placement_mode, **given, **changed}
 
 
@@ -233,7 +260,6 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("X-02", x02(CapacityMode.SPOT, PlacementMode.AUTO), x02(CapacityMode.ODCR, PlacementMode.AUTO), "capacity.mode: odcr cannot be used by HyperPod"),
     ("X-02", x02(CapacityMode.ON_DEMAND, PlacementMode.NONE), x02(CapacityMode.CAPACITY_BLOCK, PlacementMode.NONE), "capacity_block cannot be used by HyperPod"),
     ("X-02", x02(CapacityMode.ON_DEMAND, PlacementMode.AUTO), x02(CapacityMode.ON_DEMAND, PlacementMode.CLUSTER), "placement.mode: cluster cannot be used by HyperPod"),
-    ("X-02", x02(), x02(capacity_reservation_id="cr-0abc"), "capacity.capacity_reservation_id: cr-0abc cannot be used by HyperPod, and would bill"),
     ("X-02", x02(), x02(placement_group_name="pg"), "placement.group_name: pg cannot be used by HyperPod"),
     ("X-04", {"instance_types": ["m5.large"], "subnet_ids": ["a", "b"], "types": TYPES}, {"instance_types": ["m5.large", "p5.48xlarge"], "subnet_ids": ["a", "b"], "types": TYPES}, "subnets: 2 subnets for p5.48xlarge, whose EFA traffic stays in one zone"),
     ("X-04", {"instance_types": ["p5.48xlarge"], "subnet_ids": ["a"], "types": TYPES}, {"instance_types": ["g5.8xlarge"], "subnet_ids": ["a", "b"], "types": TYPES}, "2 subnets for g5.8xlarge"),
@@ -251,7 +277,50 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-14", {"availability_zones": ["a", "b"]}, {"availability_zones": ["a", "b", "a"]}, "availability_zones: a is named twice"),
     ("FMB-15", {"retention_days": 1}, {"retention_days": 0}, "retention_days: 0 is not between 1 and 1095"),
     ("FMB-15", {"retention_days": 1095}, {"retention_days": 1096}, "1096 is not between"),
-    ("FMB-16", {"efa_mode": EfaMode.AUTO}, {"efa_mode": EfaMode.NONE}, "efa.mode: none cannot be had on HyperPod"),
+    ("FMB-16", {"efa": Efa()}, {"efa": Efa(mode="none")}, "efa.mode: none cannot be had on HyperPod"),
+    ("FMB-16", {"efa": Efa()}, {"efa": Efa(count=4)}, "efa.count: 4 cannot be chosen on HyperPod"),
+    ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [CONTROLLER, Group(), Group("s", NodeRole.SYSTEM)]}, "node_groups[2].role: s has role system, which belongs to Kubernetes"),
+    ("FMB-23", {"orchestrator": Orchestrator.HYPERPOD_SLURM}, {"orchestrator": Orchestrator.EKS}, "orchestrator: eks is checked here, but this version has no stack for it; use hyperpod-slurm to deploy"),
+    ("EKS-01", {"orchestrator": Orchestrator.EKS, "availability_zones": ["usw2-az1", "usw2-az2"]}, {"orchestrator": Orchestrator.EKS, "availability_zones": ["usw2-az1"]}, "network.availability_zones: 1 zones: eks needs two"),
+    ("EKS-01", {"orchestrator": Orchestrator.EC2, "availability_zones": ["use1-az3"]}, {"orchestrator": Orchestrator.HYPERPOD_EKS, "availability_zones": ["use1-az1", "use1-az3"]}, "2 zones, and use1-az3 takes no control plane: hyperpod-eks needs two"),
+    ("REG-02", {"orchestrator": Orchestrator.EC2, "region": "us-west-1"}, {"orchestrator": Orchestrator.PCS, "region": "us-west-1"}, "region: AWS::PCS::Cluster is not listed for us-west-1"),
+    ("X-01", {"capacity": BLOCK, "placement": Placement()}, {"capacity": BLOCK, "placement": Placement(mode="cluster")}, "placement.mode: cluster cannot be used with a Capacity Block"),
+    ("X-01", {"capacity": Capacity(), "placement": Placement(group_name="pg")}, {"capacity": BLOCK, "placement": Placement(group_name="pg")}, "placement.group_name: pg cannot be used with a Capacity Block"),
+    ("X-03", {"capacity": Capacity()}, {"capacity": Capacity(mode="training_plan", training_plan_arn=PLAN)}, "capacity.mode: a SageMaker training plan cannot feed instances of your own account"),
+    ("X-07", {"node_groups": [bought("a", "usw2-az1"), bought("b", "usw2-az1")]}, {"node_groups": [bought("a", "usw2-az1"), bought("b", "usw2-az2")]}, "node_groups[1].capacity.availability_zone: usw2-az2, but a uses cr-0123456789abcdef0 in usw2-az1"),
+    ("X-08", {"capacity": ODCR, "placement": Placement(mode="cluster", group_name="theirs")}, {"capacity": ODCR, "placement": Placement(mode="cluster")}, "placement.mode: cluster makes a new group, in which cr-0123456789abcdef0 cannot be used"),
+    ("X-09", {"node_groups": [fabric("p4d.24xlarge"), fabric("m5.large")], "types": TYPES}, {"node_groups": [fabric("p4d.24xlarge"), fabric("p5.48xlarge")], "types": TYPES}, "node_groups: p4d.24xlarge cannot talk over EFA with p5.48xlarge"),
+    ("X-06", {"efa_enabled": False, "node_groups": [Group(instance_type="p6e-gb200.36xlarge")]}, {"efa_enabled": True, "node_groups": [Group(instance_type="p6e-gb200.36xlarge")]}, "efa_enabled: persistent_2 has no EFA in the Local Zone"),
+    ("FSX-15", {"efa_enabled": True, "node_groups": [Group()], "types": TYPES}, {"efa_enabled": True, "node_groups": [Group(instance_type="p4d.24xlarge")], "types": TYPES}, "efa_enabled: p4d.24xlarge of gpu cannot mount Lustre over EFA"),
+    ("FSX-16", {"efa_enabled": False, "capacity_gib": 10240, "throughput_mbps_per_tib": 1000}, {"efa_enabled": False, "capacity_gib": 12000, "throughput_mbps_per_tib": 1000}, "efa_enabled: 11719 MB/s are served over TCP: AWS advises EFA above 10000"),
+    ("FSX-29", {"deployment_type": P1, "region": "me-south-1"}, {"deployment_type": P2, "region": "me-south-1"}, "deployment_type: persistent_2 is not listed for me-south-1"),
+    ("CR-03", {"capacity": CREATE, "count": 1000}, {"capacity": CREATE, "count": 1001}, "count: a reservation of 1001 cannot be made"),
+    ("CR-07", {"capacity": Capacity(mode="odcr", availability_zone="usw2-az1"), "primary": "usw2-az1"}, {"capacity": Capacity(mode="odcr", availability_zone="usw2-az1"), "primary": "usw2-az2"}, "capacity.availability_zone: usw2-az1, but the nodes stand in usw2-az2"),
+    ("CB-07", {"capacity": Capacity(mode="capacity_block", availability_zone="usw2-az1"), "primary": "usw2-az1"}, {"capacity": Capacity(mode="capacity_block", availability_zone="usw2-az1"), "primary": "usw2-az2"}, "usw2-az1, but the nodes stand in usw2-az2"),
+    ("CR-13", {"capacity": ODCR}, {"capacity": Capacity(mode="odcr")}, "capacity: none of them given: mode odcr takes one of"),
+    ("CR-13", {"capacity": CREATE}, {"capacity": Capacity(mode="odcr", create={}, capacity_reservation_id="cr-0123456789abcdef0")}, "capacity_reservation_id, create given"),
+    ("CB-02", {"capacity": BLOCK, "instance_type": "p5.48xlarge", "types": TYPES}, {"capacity": BLOCK, "instance_type": "g6.xlarge", "types": TYPES}, "instance_type: Capacity Blocks are not sold for g6.xlarge"),
+    ("CB-03", {"capacity": BLOCK, "count": 64}, {"capacity": BLOCK, "count": 65}, "count: 65 is more than the 64 instances of a Capacity Block"),
+    ("CB-04", {"capacity": block(days=14)}, {"capacity": block(days=15)}, "capacity.end: 15 days is no length that blocks are sold for"),
+    ("CB-04", {"capacity": block(days=182)}, {"capacity": block(days=189)}, "189 days is no length"),
+    ("CB-06", {"capacity": BLOCK}, {"capacity": Capacity(mode="capacity_block")}, "capacity.capacity_reservation_id: is required with mode capacity_block"),
+    ("FMB-24", {"capacity": block(days=1)}, {"capacity": block(days=-1)}, "capacity.end: 2026-12-09T11:30:00+00:00 is not after start"),
+    ("FMB-24", {"capacity": block(days=1)}, {"capacity": Capacity(mode="odcr", start="2026-12-10T11:30:00Z")}, "capacity.start: belongs to a Capacity Block, and the mode is odcr"),
+    ("FMB-25", {"capacity": BLOCK}, {"capacity": Capacity(mode="odcr", capacity_reservation_id="cr-old")}, "cr-old is no id of a reservation"),
+    ("FMB-26", {"capacity": ODCR}, {"capacity": Capacity(capacity_reservation_id="cr-0123456789abcdef0")}, "capacity.capacity_reservation_id: is not read with mode on_demand"),
+    ("FMB-26", {"capacity": CREATE}, {"capacity": Capacity(mode="capacity_block", create={})}, "capacity.create: is not read with mode capacity_block"),
+    ("NET-06", {"capacity": BLOCK, "availability_zones": ["usw2-az1"]}, {"capacity": BLOCK, "availability_zones": ["us-west-2a"]}, "capacity.mode: capacity_block is matched with zone names (us-west-2a)"),
+    ("EFA-01", {"instance_type": "g6e.4xlarge", "efa": Efa(), "types": TYPES}, {"instance_type": "g6e.4xlarge", "efa": Efa(count=1), "types": TYPES}, "efa.count: EFA is not available on g6e.4xlarge"),
+    ("EFA-01", {"instance_type": "g5.8xlarge", "efa": Efa(count=1), "types": TYPES}, {"instance_type": "g5.xlarge", "efa": Efa(interface_type="efa"), "types": TYPES}, "efa.interface_type: EFA is not available on g5.xlarge"),
+    ("EFA-02", {"instance_type": "p4d.24xlarge", "efa": Efa(count=4), "types": TYPES}, {"instance_type": "p4d.24xlarge", "efa": Efa(count=32), "types": TYPES}, "efa.count: 32 EFA interfaces: p4d.24xlarge supports at most 4"),
+    ("EFA-02", {"instance_type": "p6-b300.48xlarge", "efa": Efa(count=16), "types": TYPES}, {"instance_type": "p6-b300.48xlarge", "efa": Efa(count=17), "types": TYPES}, "supports at most 16"),
+    ("EFA-18", {"instance_type": "p5.48xlarge", "efa": Efa(count=32), "types": TYPES}, {"instance_type": "p5.48xlarge", "efa": Efa(count=16), "types": TYPES}, "efa.count: 16 of the 32 EFA interfaces of p5.48xlarge are used"),
+    ("EFA-25", {"instance_type": "p5.48xlarge", "capacity": Capacity(mode="spot")}, {"instance_type": "trn2u.48xlarge", "capacity": Capacity(mode="spot")}, "capacity.mode: trn2u.48xlarge is not sold as spot"),
+    ("PG-03", {"placement": Placement(mode="partition", partition_count=7)}, {"placement": Placement(mode="partition", partition_count=8)}, "placement.partition_count: 8 is not between 1 and the 7"),
+    ("PG-03", {"placement": Placement()}, {"placement": Placement(mode="spread", partition_count=2)}, "2 is not read with mode spread"),
+    ("PG-04", {"placement": Placement(mode="spread"), "count": 7}, {"placement": Placement(mode="spread"), "count": 8}, "count: 8 is more than the 7 running instances"),
+    ("PG-07", {"placement": Placement(), "instance_type": "t3.large"}, {"placement": Placement(mode="cluster"), "instance_type": "t3.large"}, "placement.mode: cluster cannot be used with t3.large"),
+    ("PG-12", {"placement": Placement(mode="cluster"), "capacity": CREATE}, {"placement": Placement(mode="spread"), "capacity": CREATE}, "placement.mode: a reservation cannot be created in a spread group"),
     ("TP-03", {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "p5.48xlarge", "types": TYPES}, {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "m5.xlarge", "types": TYPES}, "instance_type: training plans are not listed for m5.xlarge"),
     ("TP-03", {"capacity_mode": CapacityMode.SPOT, "instance_type": "m5.xlarge", "types": TYPES}, {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "g6.xlarge", "types": TYPES}, "not listed for g6.xlarge"),
     ("NET-02", {"node_groups": [Group(count=127)], "primary_subnet_size": 4096}, {"node_groups": [Group(count=128)], "primary_subnet_size": 4096}, "node_groups: 4096 addresses (gpu 4096) do not fit the 4091"),

@@ -51,6 +51,7 @@ class InstanceType:
         max_enis_per_card: network interfaces per card, efa-only ones among them.
         local_nvme_count: instance-store volumes.
         local_nvme_size_gb: size of one of them in GB.
+        fsx_lustre_efa_client: whether the type can mount FSx for Lustre over EFA.
         hyperpod: whether SageMaker HyperPod takes the type (as ``ml.<name>``).
         training_plans: whether SageMaker training plans are sold for the type.
         capacity_blocks: how Capacity Blocks are sold: ``instance``, ``ultraserver-only``, or None.
@@ -73,6 +74,7 @@ class InstanceType:
     max_enis_per_card: int | None = None
     local_nvme_count: int | None = None
     local_nvme_size_gb: int | None = None
+    fsx_lustre_efa_client: bool | None = None
     hyperpod: bool = False
     training_plans: bool | None = None
     capacity_blocks: str | None = None

@@ -30,6 +30,7 @@ class CatalogEntry(Settings):
     max_enis_per_card: WholeNumber | None = None
     local_nvme_count: WholeNumber | None = None
     local_nvme_size_gb: WholeNumber | None = None
+    fsx_lustre_efa_client: bool | None = None
     hyperpod: bool | None = None
     training_plans: bool | None = None
     capacity_blocks: Text | None = None

@@ -18,10 +18,12 @@ from constructs import Construct
 
 from fmblocks import catalog
 from fmblocks._edge import check_arguments, member, raise_kinds, typed
+from fmblocks.capacity.settings import CapacityMode
 from fmblocks.catalog import normalise
 from fmblocks.cluster import rules
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
-from fmblocks.cluster.settings import CapacityMode, NodeProvisioning, NodeRecovery, NodeRole, PlacementMode
+from fmblocks.cluster.settings import NodeProvisioning, NodeRecovery, NodeRole
+from fmblocks.compute.settings import PlacementMode
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
 
 
@@ -239,7 +241,6 @@ class HyperPodSlurmCluster(cdk.Resource):
                     "role": group.role,
                     "instance_type": group.instance_type,
                     "types": known,
-                    "capacity_reservation_id": None,
                     "placement_group_name": None,
                     "ebs_volume_gib": group.ebs_volume_gib,
                     "capacity_mode": group.capacity,

@@ -9,7 +9,9 @@ from pathlib import Path
 from typing import Protocol
 
 from fmblocks import catalog
-from fmblocks.cluster.settings import CapacityMode, EfaMode, NodeProvisioning, NodeRole, PlacementMode
+from fmblocks.capacity.settings import CapacityMode
+from fmblocks.cluster.settings import BUILT, NodeProvisioning, NodeRole, Orchestrator
+from fmblocks.compute.settings import Efa, EfaMode, PlacementMode
 from fmblocks.findings import Violation, rule
 
 _API = "API:sagemaker CreateCluster"
@@ -77,6 +79,10 @@ def roles(*, node_groups: Sequence[Group]) -> Iterator[Violation]:
         if group.count != 1:
             text = f"{group.count} controllers in {group.name}: Slurm takes exactly one"
             yield Violation(f"node_groups[{index}].count", text, "write count: 1")
+    for index, group in enumerate(node_groups):
+        if group.role is NodeRole.SYSTEM:
+            text = f"{group.name} has role system, which belongs to Kubernetes"
+            yield Violation(f"node_groups[{index}].role", text, "use controller, login or compute")
     if not any(group.role is NodeRole.COMPUTE for group in node_groups):
         yield Violation("node_groups", "no group has role compute", "add one with role: compute")
     if sum(group.role is NodeRole.LOGIN for group in node_groups) > 1:
@@ -104,7 +110,6 @@ def ebs(*, ebs_volume_gib: int) -> Iterator[Violation]:
 def no_ec2_capacity(
     *,
     capacity_mode: CapacityMode,
-    capacity_reservation_id: str | None,
     placement_mode: PlacementMode,
     placement_group_name: str | None,
 ) -> Iterator[Violation]:
@@ -115,20 +120,21 @@ def no_ec2_capacity(
     if placement_mode not in (PlacementMode.AUTO, PlacementMode.NONE):
         text = f"{placement_mode} cannot be used by HyperPod, which places nodes itself"
         yield Violation("placement.mode", text, "write placement: auto")
-    if capacity_reservation_id is not None:
-        text = f"{capacity_reservation_id} cannot be used by HyperPod, and would bill beside its own nodes"
-        yield Violation("capacity.capacity_reservation_id", text, "leave it out, or use a training plan")
     if placement_group_name is not None:
         text = f"{placement_group_name} cannot be used by HyperPod, which places nodes itself"
         yield Violation("placement.group_name", text, "leave it out")
 
 
 @rule("FMB-16")
-def efa_stays(*, efa_mode: EfaMode) -> Iterator[Violation]:
-    """HyperPod attaches the EFA interfaces of a type itself."""
-    if efa_mode is EfaMode.NONE:
+def efa_stays(*, efa: Efa) -> Iterator[Violation]:
+    """HyperPod attaches the EFA interfaces of a type itself, all of them, in its own layout."""
+    if efa.mode is EfaMode.NONE:
         text = "none cannot be had on HyperPod, which attaches every EFA interface of the type"
         yield Violation("efa.mode", text, "leave it out, or choose a type without EFA")
+    for key in ("count", "interface_type", "profile"):
+        if getattr(efa, key) is not None:
+            text = f"{getattr(efa, key)} cannot be chosen on HyperPod, which lays the interfaces out itself"
+            yield Violation(f"efa.{key}", text, "leave it out")
 
 
 @rule("X-04")
@@ -268,9 +274,52 @@ def scripts_beside(*, scripts: str) -> Iterator[Violation]:
         yield Violation("path", f"{scripts} is not below the project file's folder", "move the scripts beside the file")
 
 
+@rule("FMB-23")
+def built(*, orchestrator: Orchestrator) -> Iterator[Violation]:
+    """Orchestrators without a stack are checked, but cannot be synthesized yet."""
+    if orchestrator not in BUILT:
+        text = f"{orchestrator} is checked here, but this version has no stack for it"
+        yield Violation("orchestrator", text, f"use {' or '.join(sorted(BUILT))} to deploy")
+
+
+# Zone ids in which EKS puts no control plane. Source: the rule.
+_NO_CONTROL_PLANE = frozenset({"use1-az3", "usw1-az2", "cac1-az3"})
+
+
+@rule("EKS-01")
+def control_plane_zones(*, orchestrator: Orchestrator, availability_zones: Sequence[str]) -> Iterator[Violation]:
+    """An EKS control plane needs two zones that take one; nodes may stay in one of them."""
+    if not orchestrator.kubernetes:
+        return
+    usable = [zone for zone in availability_zones if zone not in _NO_CONTROL_PLANE]
+    if len(usable) < 2:
+        without = sorted(set(availability_zones) & _NO_CONTROL_PLANE)
+        because = f", and {', '.join(without)} takes no control plane" if without else ""
+        text = f"{len(availability_zones)} zones{because}: {orchestrator} needs two"
+        yield Violation("network.availability_zones", text, "add a zone; nodes stay in the primary one")
+
+
+_NO_PCS = frozenset(
+    {
+        "ap-east-1", "ap-east-2", "ap-southeast-7", "ca-west-1", "cn-north-1", "cn-northwest-1", "eu-central-2",
+        "il-central-1", "me-central-1", "mx-central-1", "us-west-1",
+    }
+)  # fmt: skip
+
+
+@rule("REG-02")
+def pcs_region(*, orchestrator: Orchestrator, region: str | None) -> Iterator[Violation]:
+    """PCS exists in some Regions only; the list moves, so this is a warning."""
+    if orchestrator is Orchestrator.PCS and region in _NO_PCS:
+        yield Violation("region", f"AWS::PCS::Cluster is not listed for {region}", "check, or move the project")
+
+
 SCRIPTS = ("HP-08",)
 GROUP = ("FMB-09", "FMB-16", "FMB-19", "HP-03", "HP-13", "X-02", "TP-01", "TP-03")
 GROUP_CONSTRUCT = ("HP-01", "FMB-09", "FMB-19", "HP-03", "HP-13", "X-02", "TP-01", "TP-03")
-CLUSTER = ("HP-02", "HP-11", "HP-12")
+HYPERPOD = ("HP-02",)
+SLURM = ("HP-11", "HP-12")
+CLUSTER = (*HYPERPOD, *SLURM)
+TRAINING = ("FMB-23",)
 CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "X-04")
 PROJECT = ("NET-02",)

@@ -7,14 +7,34 @@ from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, Field
 
+from fmblocks.capacity.settings import Capacity
 from fmblocks.catalog import normalise
-from fmblocks.settings import AnyCase, Name, Settings, Text, WholeNumber, later
+from fmblocks.compute.settings import Efa, Placement
+from fmblocks.settings import AnyCase, Name, Settings, Text, WholeNumber
 
 
 class Orchestrator(StrEnum):
     """Who places jobs on nodes."""
 
     HYPERPOD_SLURM = "hyperpod-slurm"
+    HYPERPOD_EKS = "hyperpod-eks"
+    EKS = "eks"
+    EC2 = "ec2"
+    PCS = "pcs"
+
+    @property
+    def hyperpod(self) -> bool:
+        """Whether the nodes run in an account of the service."""
+        return self in (Orchestrator.HYPERPOD_SLURM, Orchestrator.HYPERPOD_EKS)
+
+    @property
+    def kubernetes(self) -> bool:
+        """Whether an EKS control plane is needed."""
+        return self in (Orchestrator.HYPERPOD_EKS, Orchestrator.EKS)
+
+
+# What this version has stacks for; the rest is checked, and refused at synth (FMB-23).
+BUILT = frozenset({Orchestrator.HYPERPOD_SLURM})
 
 
 class NodeProvisioning(StrEnum):
@@ -37,76 +57,12 @@ class NodeRole(StrEnum):
     CONTROLLER = "controller"
     LOGIN = "login"
     COMPUTE = "compute"
-
-
-class CapacityMode(StrEnum):
-    """How the instances of a group are bought."""
-
-    ON_DEMAND = "on_demand"
-    SPOT = "spot"
-    TRAINING_PLAN = "training_plan"
-    ODCR = "odcr"
-    CAPACITY_BLOCK = "capacity_block"
-
-
-class PlacementMode(StrEnum):
-    """Which placement group the nodes of a group stand in."""
-
-    AUTO = "auto"
-    NONE = "none"
-    CLUSTER = "cluster"
-    PARTITION = "partition"
-    SPREAD = "spread"
+    SYSTEM = "system"
 
 
 def _mode(value: object) -> object:
     """``capacity: spot`` is short for ``capacity: {mode: spot}``; the same for placement."""
     return {"mode": value} if isinstance(value, str) else value
-
-
-class Capacity(Settings):
-    """Where the instances of a group come from."""
-
-    FOREIGN: ClassVar = {
-        "reservation_id": "the key is capacity_reservation_id",
-        "arn": "the key is training_plan_arn",
-        "create": "this version creates no reservations: HyperPod takes on_demand, spot or training_plan",
-        "availability_zone": "the node group stands in network.primary_availability_zone: leave the key out",
-        "start": "only Capacity Blocks have a start, and HyperPod takes none",
-        "end": "only Capacity Blocks have an end, and HyperPod takes none",
-        "launch": "only Capacity Blocks have it, and HyperPod takes none",
-        "resource_group_arn": "HyperPod takes no EC2 reservation: on_demand, spot or training_plan",
-    }
-
-    mode: Annotated[CapacityMode, AnyCase] = CapacityMode.ON_DEMAND
-    training_plan_arn: Annotated[Text | None, Field(description="with mode training_plan")] = None
-    capacity_reservation_id: Annotated[Text | None, Field(description="with modes odcr and capacity_block")] = None
-
-
-class Placement(Settings):
-    """The placement group of a node group."""
-
-    mode: Annotated[PlacementMode, AnyCase] = PlacementMode.AUTO
-    group_name: Text | None = None
-
-
-class EfaMode(StrEnum):
-    """Whether nodes get their EFA interfaces."""
-
-    AUTO = "auto"
-    NONE = "none"
-
-
-class Efa(Settings):
-    """Elastic Fabric Adapter of a node group."""
-
-    FOREIGN: ClassVar = {
-        "count": "HyperPod attaches every EFA interface of the instance type itself: leave the key out",
-        "profile": "HyperPod lays the interfaces out itself: leave the key out",
-        "interface_type": "this version leaves HyperPod's own choice: leave the key out",
-    }
-
-    mode: Annotated[EfaMode, AnyCase] = EfaMode.AUTO
 
 
 class NodeGroup(Settings):
@@ -117,7 +73,7 @@ class NodeGroup(Settings):
         "associate_public_ip": "instances with several network interfaces get no public address: leave the key out",
         "az": "nodes stand in network.primary_availability_zone: leave the key out",
         "instance_count": "the key is count",
-        "min_count": "this orchestrator has no minimum here: leave the key out",
+        "min_count": "this version does not read it yet: leave the key out",
         "ami_id": "HyperPod brings its own image: leave the key out",
         "image_id": "HyperPod brings its own image: leave the key out",
         "extra_security_groups": "this version gives nodes the EFA and the Lustre group: leave the key out",
@@ -161,9 +117,7 @@ class Training(Settings):
         "lifecycle": "the key is lifecycle_scripts",
     }
 
-    orchestrator: Annotated[Orchestrator, AnyCase, later("hyperpod-eks", "eks", "ec2", "pcs", now="hyperpod-slurm")] = (
-        Orchestrator.HYPERPOD_SLURM
-    )
+    orchestrator: Annotated[Orchestrator, AnyCase] = Orchestrator.HYPERPOD_SLURM
     node_provisioning: Annotated[NodeProvisioning, AnyCase] = NodeProvisioning.STANDARD
     node_recovery: Annotated[NodeRecovery, AnyCase] = NodeRecovery.AUTOMATIC
     node_groups: tuple[NodeGroup, ...]

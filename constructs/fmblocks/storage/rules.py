@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import Protocol
 
+from fmblocks.catalog import Types
 from fmblocks.findings import Violation, rule
 from fmblocks.storage.settings import DataRepositoryEvent, DeploymentType, LinkedPaths, LustreMetadataMode
 
@@ -157,6 +159,60 @@ def mount_path(*, mount_path: str) -> Iterator[Violation]:
 
 LUSTRE = ("FSX-02", "FSX-03", "FSX-05", "FSX-11", "FSX-13")
 LUSTRE_CONSTRUCT = (*LUSTRE, "FSX-07", "FMB-20")
+LUSTRE_PROJECT = ("FSX-16", "FSX-29")
+CLIENTS = ("X-06", "FSX-15")
+
+
+class Client(Protocol):
+    """A node group that mounts the file system."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def instance_type(self) -> str: ...
+
+
+@rule("X-06")
+def efa_beside_gb200(*, efa_enabled: bool, node_groups: Sequence[Client]) -> Iterator[Violation]:
+    """Where p6e-gb200 is sold, persistent_2 has no EFA."""
+    if efa_enabled and any(group.instance_type.startswith("p6e-gb200.") for group in node_groups):
+        text = "persistent_2 has no EFA in the Local Zone in which p6e-gb200 is sold"
+        yield Violation("efa_enabled", text, "write efa_enabled: false")
+
+
+@rule("FSX-15")
+def efa_clients(*, efa_enabled: bool, node_groups: Sequence[Client], types: Types) -> Iterator[Violation]:
+    """Some EFA types cannot mount Lustre over EFA: they would fall back to TCP in silence."""
+    if not efa_enabled:
+        return
+    for group in node_groups:
+        found = types.get(group.instance_type)
+        if found is not None and found.max_efa_interfaces and found.fsx_lustre_efa_client is False:
+            text = f"{group.instance_type} of {group.name} cannot mount Lustre over EFA"
+            yield Violation("efa_enabled", text, "write efa_enabled: false, or change the type")
+
+
+# MB/s. Source: the rule.
+_EFA_ADVISED = 10000
+
+
+@rule("FSX-16")
+def efa_advised(*, efa_enabled: bool, capacity_gib: int, throughput_mbps_per_tib: int | None) -> Iterator[Violation]:
+    """AWS advises EFA above 10 GB/s."""
+    mbps = capacity_gib / 1024 * (throughput_mbps_per_tib or 0)
+    if not efa_enabled and mbps > _EFA_ADVISED:
+        text = f"{mbps:.0f} MB/s are served over TCP: AWS advises EFA above {_EFA_ADVISED} MB/s"
+        yield Violation("efa_enabled", text, "write efa_enabled: true; it cannot be switched on later")
+
+
+_NO_PERSISTENT_2 = frozenset({"me-south-1", "me-central-1"})
+
+
+@rule("FSX-29")
+def persistent_2_region(*, deployment_type: DeploymentType, region: str | None) -> Iterator[Violation]:
+    """persistent_2 exists in most Regions; the list moves, so this is a warning."""
+    if deployment_type is DeploymentType.PERSISTENT_2 and region in _NO_PERSISTENT_2:
+        yield Violation("deployment_type", f"persistent_2 is not listed for {region}", "check, or use persistent_1")
 
 
 @rule("DRA-01")

@@ -1,0 +1,1 @@
+"""How instances are bought: on demand, spot, reservations, Capacity Blocks, training plans."""

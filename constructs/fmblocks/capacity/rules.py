@@ -1,0 +1,206 @@
+"""What is refused about bought capacity, on every orchestrator that runs in your own account."""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Protocol
+
+from fmblocks import catalog
+from fmblocks.capacity.settings import Capacity, CapacityMode
+from fmblocks.compute.settings import Placement, PlacementMode
+from fmblocks.findings import Violation, rule
+
+_GROUPED = (PlacementMode.CLUSTER, PlacementMode.PARTITION, PlacementMode.SPREAD)
+
+
+class Bought(Protocol):
+    """A node group as the rules over several of them see it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def capacity(self) -> Capacity: ...
+
+
+@rule("X-01")
+def no_placement_group_in_a_block(*, capacity: Capacity, placement: Placement) -> Iterator[Violation]:
+    """A Capacity Block is co-located already, and refuses a placement group."""
+    if capacity.mode is not CapacityMode.CAPACITY_BLOCK:
+        return
+    if placement.mode in _GROUPED:
+        text = f"{placement.mode} cannot be used with a Capacity Block, whose instances are co-located already"
+        yield Violation("placement.mode", text, "write placement: auto")
+    elif placement.group_name is not None:
+        text = f"{placement.group_name} cannot be used with a Capacity Block, whose instances are co-located already"
+        yield Violation("placement.group_name", text, "leave it out")
+
+
+@rule("X-03")
+def plans_are_for_hyperpod(*, capacity: Capacity) -> Iterator[Violation]:
+    """A training plan feeds HyperPod, training jobs and endpoints, not EC2 instances of your own."""
+    if capacity.mode is CapacityMode.TRAINING_PLAN or capacity.training_plan_arn is not None:
+        text = "a SageMaker training plan cannot feed instances of your own account"
+        yield Violation("capacity.mode", text, "use a Capacity Block, or orchestrator hyperpod-slurm")
+
+
+@rule("X-07")
+def one_zone_per_block(*, node_groups: Sequence[Bought]) -> Iterator[Violation]:
+    """A block, a reservation or a plan stands in one zone, whichever groups use it."""
+    zones: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    for index, group in enumerate(node_groups):
+        bought = group.capacity.capacity_reservation_id or group.capacity.training_plan_arn
+        if bought is None or group.capacity.availability_zone is None:
+            continue
+        seen = zones[bought]
+        seen.setdefault(group.capacity.availability_zone, group.name)
+        if len(seen) > 1:
+            (first_zone, first), *_ = seen.items()
+            key = f"node_groups[{index}].capacity.availability_zone"
+            text = f"{group.capacity.availability_zone}, but {first} uses {bought} in {first_zone}"
+            yield Violation(key, text, "one of the two zones is wrong")
+
+
+@rule("X-08")
+def reservation_in_its_group(*, capacity: Capacity, placement: Placement) -> Iterator[Violation]:
+    """A reservation that was not made in a placement group cannot be used inside one."""
+    reserved = capacity.capacity_reservation_id or capacity.resource_group_arn
+    if capacity.mode is CapacityMode.ODCR and reserved and placement.mode in _GROUPED and placement.group_name is None:
+        text = f"{placement.mode} makes a new group, in which {reserved} cannot be used"
+        yield Violation("placement.mode", text, "give the group_name the reservation was made in, or placement: none")
+
+
+@rule("CR-03")
+def reservation_size(*, capacity: Capacity, count: int) -> Iterator[Violation]:
+    """A reservation that is created holds 1 to 1000 instances."""
+    if capacity.create is not None and not 1 <= count <= 1000:
+        text = f"a reservation of {count} cannot be made: 1 to 1000 instances"
+        yield Violation("count", text, "split the group, or reserve less")
+
+
+@rule("CR-13")
+def one_target(*, capacity: Capacity) -> Iterator[Violation]:
+    """Mode odcr names exactly one of a reservation, a group of them, or one to create."""
+    if capacity.mode is not CapacityMode.ODCR:
+        return
+    given = [
+        key for key in ("capacity_reservation_id", "resource_group_arn", "create") if getattr(capacity, key) is not None
+    ]
+    if len(given) != 1:
+        named = ", ".join(given) or "none of them"
+        text = f"{named} given: mode odcr takes one of capacity_reservation_id, resource_group_arn and create"
+        yield Violation("capacity", text, "give exactly one")
+
+
+_RESERVATION = r"cr-[0-9a-f]{8,}"
+
+
+@rule("CB-06")
+def block_named(*, capacity: Capacity) -> Iterator[Violation]:
+    """A Capacity Block is named by its reservation: the market type alone launches nothing."""
+    if capacity.mode is CapacityMode.CAPACITY_BLOCK and capacity.capacity_reservation_id is None:
+        yield Violation("capacity.capacity_reservation_id", "is required with mode capacity_block", "give the cr-… id")
+
+
+@rule("FMB-25")
+def reservation_spelled(*, capacity: Capacity) -> Iterator[Violation]:
+    """A reservation's id is one."""
+    given = capacity.capacity_reservation_id
+    if given is not None and not re.fullmatch(_RESERVATION, given):
+        text = f"{given} is no id of a reservation"
+        yield Violation("capacity.capacity_reservation_id", text, "it looks like cr-0123456789abcdef0")
+
+
+@rule("CB-02")
+def block_type(*, capacity: Capacity, instance_type: str, types: catalog.Types) -> Iterator[Violation]:
+    """Capacity Blocks are sold for accelerator types."""
+    found = types.get(instance_type)
+    if capacity.mode is CapacityMode.CAPACITY_BLOCK and found is not None and found.capacity_blocks is None:
+        yield Violation("instance_type", f"Capacity Blocks are not sold for {instance_type}", "use odcr or on_demand")
+
+
+@rule("CB-03")
+def block_size(*, capacity: Capacity, count: int) -> Iterator[Violation]:
+    """A Capacity Block holds at most 64 instances."""
+    if capacity.mode is CapacityMode.CAPACITY_BLOCK and count > 64:
+        yield Violation("count", f"{count} is more than the 64 instances of a Capacity Block", "make a group per block")
+
+
+@rule("CB-04")
+def block_days(*, capacity: Capacity) -> Iterator[Violation]:
+    """Blocks are sold for 1 to 14 days, then in weeks up to 182."""
+    if capacity.mode is not CapacityMode.CAPACITY_BLOCK or capacity.start is None or capacity.end is None:
+        return
+    days = (capacity.end - capacity.start).total_seconds() / 86400
+    # A block starts and ends at 11:30 UTC; one that starts at once has a broken first day.
+    whole = -(-days // 1)
+    if not (1 <= whole <= 14 or (whole % 7 == 0 and whole <= 182)):
+        text = f"{days:g} days is no length that blocks are sold for: 1 to 14, then multiples of 7 up to 182"
+        yield Violation("capacity.end", text, "check start and end with what was bought")
+
+
+@rule("FMB-24")
+def block_times(*, capacity: Capacity) -> Iterator[Violation]:
+    """start, end and launch belong to a Capacity Block, and start comes before end."""
+    if capacity.mode is CapacityMode.CAPACITY_BLOCK:
+        if capacity.start is not None and capacity.end is not None and capacity.start >= capacity.end:
+            text = f"{capacity.end.isoformat()} is not after start, {capacity.start.isoformat()}"
+            yield Violation("capacity.end", text, "swap the two, or correct them")
+        return
+    for key in ("start", "end", "launch"):
+        if getattr(capacity, key) is not None:
+            hint = "leave it out; a created reservation ends by create: {end}"
+            yield Violation(f"capacity.{key}", f"belongs to a Capacity Block, and the mode is {capacity.mode}", hint)
+
+
+@rule("FMB-26")
+def keys_of_the_mode(*, capacity: Capacity) -> Iterator[Violation]:
+    """A key that the mode does not read would be ignored in silence."""
+    read = {
+        CapacityMode.ODCR: {"capacity_reservation_id", "resource_group_arn", "create"},
+        CapacityMode.CAPACITY_BLOCK: {"capacity_reservation_id"},
+    }.get(capacity.mode, set())
+    for key in ("capacity_reservation_id", "resource_group_arn", "create"):
+        if getattr(capacity, key) is not None and key not in read:
+            text = f"is not read with mode {capacity.mode}"
+            yield Violation(f"capacity.{key}", text, "leave it out, or write mode: odcr or mode: capacity_block")
+
+
+@rule("NET-06")
+def zone_by_id(*, capacity: Capacity, availability_zones: Sequence[str]) -> Iterator[Violation]:
+    """What was bought stands in a zone id; names map to other zones in every account."""
+    named = [zone for zone in availability_zones if (parsed := catalog.parse_zone(zone)) and parsed.kind == "name"]
+    if named and capacity.mode in (CapacityMode.ODCR, CapacityMode.CAPACITY_BLOCK, CapacityMode.TRAINING_PLAN):
+        text = f"{capacity.mode} is matched with zone names ({', '.join(named)}), which differ between accounts"
+        yield Violation("capacity.mode", text, "use zone ids in network.availability_zones")
+
+
+def _elsewhere(capacity: Capacity, primary: str) -> Iterator[Violation]:
+    zone = capacity.availability_zone
+    if zone is not None and primary and zone != primary:
+        text = f"{zone}, but the nodes stand in {primary}"
+        yield Violation(
+            "capacity.availability_zone", text, "change network.primary_availability_zone, or the zone here"
+        )
+
+
+@rule("CR-07")
+def reservation_zone(*, capacity: Capacity, primary: str) -> Iterator[Violation]:
+    """A reservation serves instances of its own zone."""
+    if capacity.mode is not CapacityMode.CAPACITY_BLOCK:
+        yield from _elsewhere(capacity, primary)
+
+
+@rule("CB-07")
+def block_zone(*, capacity: Capacity, primary: str) -> Iterator[Violation]:
+    """A Capacity Block serves instances of its own zone."""
+    if capacity.mode is CapacityMode.CAPACITY_BLOCK:
+        yield from _elsewhere(capacity, primary)
+
+
+EC2_GROUP = (
+    "X-01", "X-03", "X-08", "CR-03", "CR-13", "CB-02", "CB-03", "CB-04", "CB-06", "FMB-25",
+)  # fmt: skip
+EVERY_GROUP = ("CB-07", "CR-07", "FMB-24", "FMB-26", "NET-06")
+TRAINING = ("X-07",)

@@ -1,0 +1,1 @@
+"""How instances are placed and attached to the network."""
