@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import inspect
 import re
 import types
 import typing
@@ -14,10 +15,14 @@ from typing import ParamSpec, TypeVar
 import aws_cdk as cdk
 from constructs import Construct
 from jsii._reference_map import InterfaceDynamicProxy
+from pydantic import ValidationError
 
+from fmblocks.catalog import Types, merged
+from fmblocks.catalog.settings import CatalogEntry
 from fmblocks.findings import Finding, FindingsError, Severity, check, raise_errors
 
 SUPPRESS = "fmblocks:suppress"
+CATALOG = "fmblocks:catalog"
 _BELOW_ANY_NUMBER = -1e100
 Member = TypeVar("Member", bound=StrEnum)
 Parameters = ParamSpec("Parameters")
@@ -28,15 +33,23 @@ def typed(init: Callable[Parameters, None]) -> Callable[Parameters, None]:
 
     Without it ``vpc_subnet="subnet-1"`` ends in "'str' object has no attribute 'subnet_id'", far from its cause.
     """
+    signature = inspect.signature(init)
     hints: dict[str, object] = {}
 
     @functools.wraps(init)
     def checked(*positional: Parameters.args, **given: Parameters.kwargs) -> None:
         if not hints:
             hints.update(typing.get_type_hints(init))
-        path = f"{positional[1].node.path}/{positional[2]}".lstrip("/")  # type: ignore[attr-defined]
-        raise_kinds({name: (value, hints[name]) for name, value in given.items() if name in hints}, path)
-        init(*positional, **given)
+        bound = signature.bind(*positional, **given).arguments
+        scope, id = bound["scope"], bound["id"]
+        path = f"{scope.node.path}/{id}".lstrip("/") if isinstance(scope, Construct) else str(id)
+        raise_kinds({name: (value, hints[name]) for name, value in bound.items() if name in hints}, path)
+        try:
+            init(*positional, **given)
+        except FindingsError as error:
+            raise FindingsError(
+                dataclasses.replace(finding, file=finding.file or path) for finding in error.findings
+            ) from None
 
     return checked
 
@@ -71,7 +84,10 @@ def _has_kind(value: object, hint: object) -> bool:
     if issubclass(hint, StrEnum):
         return isinstance(value, str)  # the construct makes a member of it, with a message of its own
     if getattr(hint, "_is_protocol", False):  # an interface, of CDK or of ours
-        return isinstance(value, InterfaceDynamicProxy) or hasattr(type(value), "__jsii_type__")
+        if isinstance(value, InterfaceDynamicProxy):
+            return True  # CDK says no more about it than that it is an interface
+        owner = type(value) if hasattr(hint, "__jsii_type__") else value  # asking a jsii object is a message to Node
+        return all(hasattr(owner, name) for name in dir(hint) if not name.startswith("_"))
     return isinstance(value, hint)
 
 
@@ -93,11 +109,30 @@ def check_arguments(scope: Construct, rules: Iterable[str], values: Mapping[str,
     A rule with a token among its inputs is skipped: the value is not known before deployment. So is one whose id stands
     in the context value ``fmblocks:suppress``, a list.
     """
-    suppressed = scope.node.try_get_context(SUPPRESS) or ()
-    found = check(rules, values, path=path, unresolved=unresolved, suppressed=suppressed)
+    skipped: list[str] = []
+    found = check(rules, values, path=path, unresolved=unresolved, suppressed=_suppressed(scope), skipped=skipped)
+    if skipped:
+        text = f"not checked, since an argument is a token: {', '.join(skipped)}"
+        cdk.Annotations.of(scope).add_warning_v2("fmblocks:Skipped", text)
     for finding in raise_errors(dataclasses.replace(one, file=scope.node.path) for one in found):
         text = f"{finding.path}: {finding.message}; {finding.hint}"
         cdk.Annotations.of(scope).add_warning_v2(f"fmblocks:{finding.rule}", text)
+
+
+def instance_types(scope: Construct) -> Types:
+    """The catalogue, with what the context list ``fmblocks:catalog`` adds to it."""
+    rows = scope.node.try_get_context(CATALOG) or []
+    try:
+        return merged(CatalogEntry.model_validate(row).row() for row in rows)
+    except (TypeError, ValidationError) as error:
+        raise FindingsError([fault(CATALOG, f"{rows!r} is no list of types", str(error).split("\n")[0])]) from None
+
+
+def _suppressed(scope: Construct) -> list[str]:
+    given = scope.node.try_get_context(SUPPRESS) or []
+    if not isinstance(given, list) or not all(isinstance(id, str) for id in given):
+        raise FindingsError([fault(SUPPRESS, f"{given!r} is no list of rules", 'write ["FSX-02"]')])
+    return given
 
 
 def member(kind: type[Member], value: Member | str, name: str) -> Member:
@@ -147,7 +182,7 @@ def unresolved(value: object) -> bool:
     # Every question to CDK is a message to another process. Text that holds a token holds "${", and a number that is
     # one is far below any number a person writes, so most questions need not be asked.
     if isinstance(value, str):
-        asked = "${" in value
+        asked = "${" in value or "#{" in value  # text, and an item of a list
     elif isinstance(value, (int, float)):
         asked = value < _BELOW_ANY_NUMBER
     else:

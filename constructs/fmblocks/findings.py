@@ -70,6 +70,7 @@ class Rule:
 
     id: str
     severity: Severity
+    firm: bool
     function: Callable[..., Iterator[Violation]]
     parameters: tuple[str, ...]
 
@@ -91,7 +92,7 @@ def rule(id: str) -> Callable[[Callable[..., Iterator[Violation]]], Callable[...
     def register(function: Callable[..., Iterator[Violation]]) -> Callable[..., Iterator[Violation]]:
         if id in RULES:
             raise ValueError(f"rule {id} is registered twice")
-        RULES[id] = Rule(id, severity, function, tuple(inspect.signature(function).parameters))
+        RULES[id] = Rule(id, severity, entry.firm, function, tuple(inspect.signature(function).parameters))
         return function
 
     return register
@@ -108,6 +109,7 @@ def check(
     path: str = "",
     unresolved: Callable[[object], bool] = _never,
     suppressed: Collection[str] = (),
+    skipped: list[str] | None = None,
 ) -> list[Finding]:
     """Run rules over settings.
 
@@ -116,13 +118,18 @@ def check(
         values: the settings, by the name the user wrote.
         path: where the settings stand, put before each finding's key.
         unresolved: tells a value that is not known yet (a CDK token); a rule that needs one is skipped.
-        suppressed: ids that are left out.
+        suppressed: ids that are left out, save those that the code itself relies on.
+        skipped: gets the ids of rules that were skipped because of an unresolved value.
     """
     findings = []
     for id in rules:
         found = RULES[id]
         arguments = {name: values[name] for name in found.parameters}
-        if id in suppressed or any(unresolved(value) for value in arguments.values()):
+        if id in suppressed and not found.firm:
+            continue
+        if any(unresolved(value) for value in arguments.values()):
+            if skipped is not None:
+                skipped.append(id)
             continue
         try:
             violations = list(found.function(**arguments))

@@ -81,6 +81,7 @@ def make_plan(
     project: Project,
     *,
     primary_subnet_size: int | None,
+    lustre_addresses: int,
     parameters: float | None = None,
     bytes_per_parameter: float = 14,
     dataset_tib: float | None = None,
@@ -90,6 +91,7 @@ def make_plan(
     Args:
         project: a project without errors.
         primary_subnet_size: addresses of the private subnet of the primary zone.
+        lustre_addresses: addresses that the file system takes of them.
         parameters: of the model, for the checkpoint. Default: no checkpoint.
         bytes_per_parameter: with optimizer state: 2 for BF16 weights, 4 for a master copy, 8 for two Adam moments.
         dataset_tib: TiB to stage. Default: no data set.
@@ -109,7 +111,8 @@ def make_plan(
         dense_pflops={precision: _pflops(accelerated, precision) for precision in _PRECISIONS},
         efa_gbps_per_node={group.name: kind.efa_gbps_total for group, kind in with_efa},
         efa_gbps=_sum(group.count * kind.efa_gbps_total if kind.efa_gbps_total else None for group, kind in with_efa),
-        addresses_needed=sum(group.count * addresses_per_node(group.instance_type) for group in groups),
+        addresses_needed=lustre_addresses
+        + sum(group.count * addresses_per_node(group.instance_type) for group in groups),
         addresses_usable=None if primary_subnet_size is None else primary_subnet_size - _KEPT_ADDRESSES,
         # At most an ENA interface beside every EFA one; HyperPod does not say how it lays them out.
         network_interfaces=sum(group.count * (kind.max_efa_interfaces + 1) for group, kind in paired),

@@ -33,9 +33,10 @@ from fmblocks.network.addresses import parse_cidr, slots
 from fmblocks.network.settings import Network
 from fmblocks.observability import rules as observability_rules
 from fmblocks.observability.settings import Observability
+from fmblocks.rulebook import entries
 from fmblocks.settings import Name, Settings, Text
 from fmblocks.storage import rules as storage_rules
-from fmblocks.storage.settings import Storage
+from fmblocks.storage.settings import Lustre, Storage
 
 # What only the project file can be wrong about: no construct says it again.
 PROJECT_ONLY = frozenset({"FMB-11", "FMB-22", "FSX-16", "FSX-29", "HP-29", "NET-06"})
@@ -104,7 +105,7 @@ class Project(Settings):
             folder: what relative paths in the project start from.
         """
         findings = list(_check(self, folder))
-        left = [finding for finding in findings if finding.rule not in self.suppressed]
+        left = [one for one in findings if one.rule not in self.suppressed or entries()[one.rule].firm]
         found = {finding.rule for finding in findings}
         for index, one in enumerate(self.suppress):
             if one.rule not in found and one.rule in RULES:
@@ -171,7 +172,11 @@ def _check(project: Project, folder: Path) -> Iterator[Finding]:
         if orchestrator is Orchestrator.HYPERPOD_SLURM:
             yield from check(cluster_rules.SLURM, values, path="training")
             if (size := primary_subnet_size(project.network)) is not None:
-                sized = {"node_groups": training.node_groups, "primary_subnet_size": size}
+                sized = {
+                    "node_groups": training.node_groups,
+                    "lustre_addresses": lustre_addresses(lustre),
+                    "primary_subnet_size": size,
+                }
                 yield from check(cluster_rules.PROJECT, sized, path="training")
         if lustre is not None:
             mounted = {**_fields(lustre), "node_groups": training.node_groups, "types": types}
@@ -200,6 +205,15 @@ def _check(project: Project, folder: Path) -> Iterator[Finding]:
             outside = check(("FMB-18",), {"scripts": scripts.path}, path=where)
             values = {"path": str(folder / scripts.path), "on_init_complete": scripts.on_init_complete}
             yield from outside or check(cluster_rules.SCRIPTS, values, path=where)
+
+
+def lustre_addresses(lustre: Lustre | None) -> int:
+    """Addresses of the file system in the private subnet of the primary zone."""
+    if lustre is None:
+        return 0
+    return storage_rules.addresses(
+        lustre.capacity_gib, lustre.throughput_mbps_per_tib, lustre.efa_enabled, lustre.metadata_iops
+    )
 
 
 def primary_subnet_size(network: Network) -> int | None:

@@ -35,6 +35,7 @@ class Entry:
         id: for example ``FSX-02``; FMB ids are this library's own contract.
         kind: exactly one.
         severity: ``error`` or ``warning``, of kind rule only.
+        firm: whether the constructs rely on it, so that it cannot be suppressed.
         rule: what holds.
         otherwise: what AWS does when it does not hold; its own words where they are known.
         source: where that was read, by the keys of :func:`sources`.
@@ -43,6 +44,7 @@ class Entry:
     id: str
     kind: Kind
     severity: str | None
+    firm: bool
     rule: str
     otherwise: str | None
     source: str
@@ -58,7 +60,15 @@ def _book() -> dict[str, Any]:
 def entries() -> dict[str, Entry]:
     """Every id, in the order of the book."""
     return {
-        id: Entry(id, Kind(row["kind"]), row.get("severity"), row["rule"], row.get("otherwise"), row["source"])
+        id: Entry(
+            id,
+            Kind(row["kind"]),
+            row.get("severity"),
+            row.get("firm", False),
+            row["rule"],
+            row.get("otherwise"),
+            row["source"],
+        )
         for id, row in _book()["rules"].items()
     }
 

@@ -37,7 +37,8 @@ class Settings(BaseModel):
 
 
 def _holds_settings(model: type[BaseModel], key: str) -> bool:
-    parts = typing.get_args(model.model_fields[key].annotation)
+    annotation = model.model_fields[key].annotation
+    parts = (annotation, *typing.get_args(annotation))
     return any(isinstance(part, type) and issubclass(part, Settings) for part in parts)
 
 
@@ -53,7 +54,7 @@ def later(*names: str, now: str) -> BeforeValidator:
 
 
 def _number(value: object) -> object:
-    if isinstance(value, bool):
+    if isinstance(value, bool) or (isinstance(value, str) and not re.fullmatch(r"-?\d+", value)):
         raise PydanticCustomError("number", "must be a whole number")
     return value
 

@@ -12,12 +12,17 @@ from typer.testing import CliRunner
 
 from fmblocks.cli.main import app
 from fmblocks.plan import Plan, Quota, make_plan
-from fmblocks.project import Project, primary_subnet_size
+from fmblocks.project import Project, lustre_addresses, primary_subnet_size
 
 
 def plan_of(file: Path, **given: Any) -> Plan:
     project = Project.load(file).project
-    return make_plan(project, primary_subnet_size=primary_subnet_size(project.network), **given)
+    return make_plan(
+        project,
+        primary_subnet_size=primary_subnet_size(project.network),
+        lustre_addresses=lustre_addresses(project.storage.lustre),
+        **given,
+    )
 
 
 def test_the_reference_project(root: Path) -> None:
@@ -27,7 +32,7 @@ def test_the_reference_project(root: Path) -> None:
     assert sums.dense_pflops["fp4"] is None  # no figure in the catalogue
     assert sums.efa_gbps_per_node == {"gpu": 3200}
     assert sums.efa_gbps == 51200
-    assert (sums.addresses_needed, sums.addresses_usable) == (18, 2**15 - 5)
+    assert (sums.addresses_needed, sums.addresses_usable) == (18 + 1 + 2, 2**15 - 5)  # one metadata, two object servers
     assert sums.network_interfaces == 16 * 17 + 2
     assert sums.lustre_mbps == 19200 / 1024 * 500
     assert sums.metadata_iops == 12000
@@ -78,6 +83,13 @@ def test_the_command(root: Path) -> None:
     assert "(L-DF5E4CA3)" in shown
     data = json.loads(CliRunner().invoke(app, ["plan", file, "--json"]).stdout)
     assert data["checkpoint_gb"] is None
+    for nonsense in (
+        ["--parameters", "nan"],
+        ["--parameters=-1"],
+        ["--dataset-tib", "inf"],
+        ["--bytes-per-parameter=0"],
+    ):
+        assert CliRunner().invoke(app, ["plan", file, *nonsense]).exit_code == 2
     wrong = CliRunner().invoke(app, ["plan", "none.yaml"])
     assert wrong.exit_code == 1
     assert "there is no such file" in wrong.stderr

@@ -94,9 +94,9 @@ class Zone:
     slot: int | None
 
 
-_ID = re.compile(r"(?P<region>[a-z]+\d+)-az(?P<number>\d{1,2})")
+_ID = re.compile(r"(?P<region>[a-z]+\d+)-az(?P<number>[1-9]\d?)")
 _NAME = re.compile(r"(?P<region>[a-z]+(?:-[a-z]+)+-\d+)(?P<letter>[a-z])")
-_LOCAL_ID = re.compile(r"(?P<region>[a-z]+\d+)-[a-z]+\d+-az\d+")
+_LOCAL_ID = re.compile(r"(?P<region>[a-z]+\d+)-[a-z]+\d+-az[1-9]\d?")
 _LOCAL_NAME = re.compile(r"(?P<region>[a-z]+(?:-[a-z]+)+-\d+)-[a-z]+-\d+[a-z]")
 SLOTS = 6
 

@@ -15,10 +15,10 @@ main()
 '''
 _PROJECT = """\
 # fmblocks validate {file} checks this file; docs/project-file.md of fmblocks lists every key.
-name: {name}
-region: {region}
+name: "{name}"
+region: "{region}"
 network:
-  availability_zones: [{zone}]
+  availability_zones: ["{zone}"]
 storage:
   lustre:
     deployment_type: scratch_2
@@ -26,7 +26,7 @@ storage:
 training:
   node_groups:
     - {{name: controller, role: controller, instance_type: m5.xlarge, count: 1, ebs_volume_gib: 100}}
-    - {{name: compute, role: compute, instance_type: {instance_type}, count: {count}}}
+    - {{name: compute, role: compute, instance_type: "{instance_type}", count: {count}}}
 """
 
 
@@ -34,7 +34,7 @@ def first_files(name: str, region: str, zone: str | None, instance_type: str, co
     """What ``init`` writes, by file name."""
     file = f"{name}.yaml"
     flags = json.loads(Path(__file__).with_name("feature_flags.json").read_text(encoding="utf-8"))
-    settings = {"app": "python app.py", "context": {**flags, "project": file}}
+    settings = {"app": "python -P app.py", "context": {**flags, "project": file}}
     project = _PROJECT.format(
         file=file,
         name=name,

@@ -7,7 +7,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -18,7 +18,7 @@ from fmblocks.cli import local
 from fmblocks.cli.init import first_files
 from fmblocks.findings import RULES, Finding, FindingsError, Severity
 from fmblocks.plan import Plan, make_plan
-from fmblocks.project import LoadedProject, Project, primary_subnet_size
+from fmblocks.project import LoadedProject, Project, lustre_addresses, primary_subnet_size
 from fmblocks.project import schema as schema_text
 from fmblocks.rulebook import Kind, entries, sources
 
@@ -69,12 +69,14 @@ def explain(
             for row in listed:
                 typer.echo(f"{row['id']:8} {row['kind']:10} {row['rule']}")
         return
+    if rule.upper() == "SHAPE":
+        typer.echo("SHAPE\n  the file or argument has the wrong shape: a key, a kind of value, or the YAML itself")
+        return
     entry = book.get(rule.upper())
     if entry is None:
         alike = difflib.get_close_matches(rule.upper(), book, n=3)
-        typer.echo(
-            f"{rule} is no id of the rule book; did you mean {' or '.join(alike) or 'one of: explain'}?", err=True
-        )
+        hint = f"did you mean {' or '.join(alike)}?" if alike else "`fmblocks explain` lists all"
+        typer.echo(f"{rule} is no id of the rule book; {hint}", err=True)
         raise typer.Exit(2)
     checked = _where(entry.id)
     if as_json:
@@ -112,7 +114,7 @@ def instances(
     found = [one for name, one in sorted(instance_types().items()) if part.lower().removeprefix("ml.") in name]
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in found], indent=1))
-        return
+        raise typer.Exit(0 if found else 1)
     typer.echo(
         f"{'type':20} {'accelerators':24} {'HBM GiB':>8} {'vCPU':>5} {'GiB':>5} {'EFA':>4} {'Gbps':>5}  HyperPod"
     )
@@ -139,10 +141,18 @@ def plan(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Add a project up: accelerators, bandwidth, storage, times, quotas, what bills while idle. Asks nobody."""
+    for option, value in (
+        ("--parameters", parameters),
+        ("--bytes-per-parameter", bytes_per_parameter),
+        ("--dataset-tib", dataset_tib),
+    ):
+        if value is not None and not 0 < value < float("inf"):
+            raise typer.BadParameter(f"{value} is not a number above 0", param_hint=option)
     loaded = _load(file)
     sums = make_plan(
         loaded.project,
         primary_subnet_size=primary_subnet_size(loaded.project.network),
+        lustre_addresses=lustre_addresses(loaded.project.storage.lustre),
         parameters=parameters,
         bytes_per_parameter=bytes_per_parameter,
         dataset_tib=dataset_tib,
@@ -221,7 +231,13 @@ def init(
     with tempfile.TemporaryDirectory() as folder:
         trial = Path(folder) / f"{name}.yaml" if "/" not in name else Path(folder) / "project.yaml"
         trial.write_text(files[f"{name}.yaml"], encoding="utf-8")
-        loaded = _load(trial)
+        try:
+            loaded = Project.load(trial)
+        except FindingsError as error:
+            typer.echo("\n".join(str(replace(one, file="", line=None)) for one in error.findings), err=True)
+            raise typer.Exit(1) from None
+    for finding in loaded.findings:
+        typer.echo(str(replace(finding, file="", line=None)), err=True)
     for file, text in files.items():
         Path(file).write_text(text, encoding="utf-8")
         typer.echo(f"wrote {file}")

@@ -16,8 +16,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from fmblocks import catalog
-from fmblocks._edge import check_arguments, member, raise_kinds, typed
+from fmblocks._edge import check_arguments, instance_types, member, raise_kinds, typed, unresolved
 from fmblocks.capacity.settings import CapacityMode
 from fmblocks.catalog import normalise
 from fmblocks.cluster import rules
@@ -138,9 +137,10 @@ class HyperPodSlurmCluster(cdk.Resource):
             groups,
             {
                 "node_provisioning": node_provisioning,
-                "subnet_ids": subnet_ids,
-                "security_group_count": len(security_groups),
+                "subnet_count": len(set(subnet_ids)),
+                "security_group_count": len({group.security_group_id for group in security_groups}),
                 "mount_path": mount_path,
+                "efa_enabled": bool(file_system and file_system.efa_enabled),
                 "volume_kms_key_given": volume_kms_key is not None,
             },
         )
@@ -158,7 +158,7 @@ class HyperPodSlurmCluster(cdk.Resource):
         self._connections = ec2.Connections(security_groups=list(security_groups))
         if file_system is not None:
             for group in security_groups:
-                file_system.add_client(f"Nodes{group.node.addr[-8:]}", group)
+                file_system.add_client(f"Nodes{group.node.addr[-8:]}", group, scope=self)
 
         standard = node_provisioning is NodeProvisioning.STANDARD
         mounts = (
@@ -206,6 +206,9 @@ class HyperPodSlurmCluster(cdk.Resource):
         for needed in (vpc, self.execution_role, *security_groups, lifecycle_bundle):
             if needed is not None:
                 self.resource.node.add_dependency(needed)
+        for rule in self.node.children:  # where the file system is of another stack, its doors are opened here
+            if isinstance(rule, ec2.CfnSecurityGroupIngress):
+                self.resource.add_resource_dependency(rule)
 
     @property
     def cluster_arn(self) -> str:
@@ -229,9 +232,26 @@ class HyperPodSlurmCluster(cdk.Resource):
     def _check(self, groups: Sequence[SlurmInstanceGroup], values: dict[str, object]) -> None:
         stack = cdk.Stack.of(self)
         types = [str(group.instance_type) for group in groups]
-        known = catalog.merged(self.node.try_get_context("fmblocks:catalog") or ())
-        given = {**values, "node_groups": groups, "instance_types": types, "types": known}
+        known = instance_types(self)
+        # One count that is not known yet must not hide two controllers: what these rules read is filled in.
+        named = [
+            dataclasses.replace(
+                group,
+                count=1 if unresolved(group.count) else group.count,
+                instance_type="",
+                training_plan_arn=None,
+            )
+            for group in groups
+        ]
+        given = {**values, "node_groups": named, "instance_types": [*filter(_known, types)], "types": known}
         check_arguments(self, rules.CLUSTER_CONSTRUCT, given)
+        typed_groups = [group for group in groups if not unresolved(group.instance_type)]
+        mounted = {
+            "node_groups": [dataclasses.replace(group, count=1, training_plan_arn=None) for group in typed_groups],
+            "types": known,
+            "efa_enabled": values["efa_enabled"],
+        }
+        check_arguments(self, rules.CLIENT_CONSTRUCT, mounted)
         for index, group in enumerate(groups):
             check_arguments(
                 self,
@@ -352,6 +372,10 @@ def _plain(group: SlurmInstanceGroup) -> SlurmInstanceGroup:
 
 def _type_name(text: str) -> str:
     return text if cdk.Token.is_unresolved(text) else normalise(text)  # small letters would break a token
+
+
+def _known(text: str) -> bool:
+    return not unresolved(text)
 
 
 def _grant_read(cluster_arn: str, grantee: iam.IGrantable) -> iam.Grant:

@@ -138,11 +138,11 @@ def efa_stays(*, efa: Efa) -> Iterator[Violation]:
 
 
 @rule("X-04")
-def one_zone(*, instance_types: Sequence[str], subnet_ids: Sequence[str], types: catalog.Types) -> Iterator[Violation]:
+def one_zone(*, instance_types: Sequence[str], subnet_count: int, types: catalog.Types) -> Iterator[Violation]:
     """Nodes that talk over EFA stand in one subnet: HyperPod spreads a group over all it is given."""
     with_efa = [name for name in instance_types if (found := types.get(name)) and found.max_efa_interfaces]
-    if with_efa and len(subnet_ids) > 1:
-        text = f"{len(subnet_ids)} subnets for {', '.join(sorted(set(with_efa)))}, whose EFA traffic stays in one zone"
+    if with_efa and subnet_count > 1:
+        text = f"{subnet_count} subnets for {', '.join(sorted(set(with_efa)))}, whose EFA traffic stays in one zone"
         yield Violation("subnets", text, "pass exactly one subnet")
 
 
@@ -161,11 +161,13 @@ def addresses_per_node(instance_type: str) -> int:
 
 
 @rule("NET-02")
-def addresses(*, node_groups: Sequence[Group], primary_subnet_size: int) -> Iterator[Violation]:
+def addresses(*, node_groups: Sequence[Group], lustre_addresses: int, primary_subnet_size: int) -> Iterator[Violation]:
     """The primary subnet has an address for what every node takes at least: 32 on P5, one elsewhere."""
     per_group = {
         group.name: group.count * addresses_per_node(group.instance_type) for group in node_groups if group.count > 0
     }
+    if lustre_addresses:
+        per_group["Lustre"] = lustre_addresses
     # EC2 keeps five addresses of every subnet.
     if (needed := sum(per_group.values())) > (usable := primary_subnet_size - 5):
         listed = ", ".join(f"{name} {number}" for name, number in per_group.items())
@@ -251,10 +253,10 @@ def group_name(*, name: str) -> Iterator[Violation]:
 
 
 @rule("HP-09")
-def vpc_config(*, subnet_ids: Sequence[str], security_group_count: int) -> Iterator[Violation]:
+def vpc_config(*, subnet_count: int, security_group_count: int) -> Iterator[Violation]:
     """A cluster stands in 1 to 16 subnets, and its nodes carry 1 to 5 groups."""
-    if not 1 <= len(subnet_ids) <= 16:
-        yield Violation("subnets", f"{len(subnet_ids)} subnets: HyperPod takes 1 to 16", "pass private subnets")
+    if not 1 <= subnet_count <= 16:
+        yield Violation("subnets", f"{subnet_count} subnets: HyperPod takes 1 to 16", "pass private subnets")
     if not 1 <= security_group_count <= 5:
         yield Violation("security_groups", f"{security_group_count} groups: HyperPod takes 1 to 5", "pass 1 to 5")
 
@@ -322,4 +324,5 @@ SLURM = ("HP-11", "HP-12")
 CLUSTER = (*HYPERPOD, *SLURM)
 TRAINING = ("FMB-23",)
 CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "X-04")
+CLIENT_CONSTRUCT = ("FSX-15",)
 PROJECT = ("NET-02",)

@@ -61,8 +61,10 @@ def suppressions(*, suppress: Sequence[Suppressed]) -> Iterator[Violation]:
             yield Violation(f"{where}.rule", f"{one.rule} is no id of the rule book", hint)
         elif entry.kind is not Kind.RULE:
             yield Violation(f"{where}.rule", f"{one.rule} is {entry.kind}, which nothing refuses", "leave it out")
-        elif one.rule == "FMB-21":
-            yield Violation(f"{where}.rule", "FMB-21 cannot suppress itself", "leave it out")
+        elif entry.firm:
+            yield Violation(f"{where}.rule", f"{one.rule} is what the constructs rely on", "change what it is about")
+        elif one.rule in [other.rule for other in suppress[:index]]:
+            yield Violation(f"{where}.rule", f"{one.rule} is suppressed twice", "keep one of the two")
         if not one.reason.strip():
             yield Violation(f"{where}.reason", "is empty", "say why the rule does not matter here")
 

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from fmblocks.catalog import parse_zone
 
 Cidr = ipaddress.IPv4Network
+# Without a Region zones are numbers: 1 and 2 are all that an account-agnostic template can name (Fn::GetAZs).
+NUMBERED_ZONES = 2
 # The smallest VPC whose public slots (1/256 of it) still reach EC2's smallest subnet, a /28.
 SMALLEST_VPC_PREFIX = 20
 # The largest VPC that EC2 sells (rule NET-01).

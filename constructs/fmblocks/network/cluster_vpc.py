@@ -47,7 +47,7 @@ class ClusterVpc(Construct):
             gateways and logs go with the stack. Default: RETAIN_ON_UPDATE_OR_DELETE.
 
     Raises:
-        FindingsError: rules NET-01, FMB-01 to FMB-04, FMB-06, FMB-07 and FMB-14.
+        FindingsError: rules NET-01, FMB-01 to FMB-07 and FMB-14.
     """
 
     @typed
@@ -66,7 +66,13 @@ class ClusterVpc(Construct):
         removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
     ) -> None:
         super().__init__(scope, id)
-        for name, value in (("cidr", cidr), ("availability_zones", availability_zones), ("nat_gateways", nat_gateways)):
+        for name, value in (
+            ("cidr", cidr),
+            ("availability_zones", availability_zones),
+            ("primary_availability_zone", primary_availability_zone),
+            ("nat_gateways", nat_gateways),
+            ("subnets", subnets),
+        ):
             concrete(name, value)
         self.availability_zones = tuple(sorted(availability_zones, key=_by_slot))
         primary = primary_availability_zone or (self.availability_zones or ("",))[0]

@@ -9,6 +9,7 @@ from fmblocks.catalog import REGIONS, parse_zone, zone_id_prefix
 from fmblocks.findings import Violation, rule
 from fmblocks.network.addresses import (
     LARGEST_VPC_PREFIX,
+    NUMBERED_ZONES,
     SMALLEST_VPC_PREFIX,
     Cidr,
     ZoneAddresses,
@@ -77,6 +78,10 @@ def zones_need_region(*, availability_zones: Sequence[str], region: str | None) 
             f"{listed} can only be used with a region",
             "add region, or write a count of 1 or 2 instead of the zones",
         )
+    beyond = [text for text in availability_zones if text.isdecimal() and int(text) > NUMBERED_ZONES]
+    if region is None and beyond:
+        text = f"{', '.join(beyond)}: a template without a region knows the zones 1 and {NUMBERED_ZONES} only"
+        yield Violation("availability_zones", text, "write a count of 1 or 2, or add region and name the zones")
     if region is not None and "number" in kinds:
         yield Violation(
             "availability_zones",
@@ -99,9 +104,9 @@ def primary_zone(*, availability_zones: Sequence[str], primary_availability_zone
     """The primary zone is known: order has no meaning, so the first of a list is not it."""
     key, listed = "primary_availability_zone", ", ".join(availability_zones)
     if primary_availability_zone is None:
-        if len(availability_zones) > 1 and "1" not in availability_zones:
+        if len(set(availability_zones)) > 1 and "1" not in availability_zones:
             yield Violation(key, f"is not given, and {listed} are {len(availability_zones)} zones", "name one of them")
-    elif primary_availability_zone not in availability_zones:
+    elif availability_zones and primary_availability_zone not in availability_zones:
         yield Violation(key, f"{primary_availability_zone} is not one of availability_zones: {listed}", "name one")
 
 
@@ -124,7 +129,7 @@ def zone_addresses(
         return  # NET-01 says so
     taken: list[tuple[str, Cidr]] = []
     # Slots never overlap each other, so they go first and an entry of subnets is what gets blamed.
-    for zone in sorted(availability_zones, key=lambda name: name in subnets):
+    for zone in sorted(set(availability_zones), key=lambda name: (name in subnets, name)):
         given = subnets.get(zone)
         found = given or slots(cidr, zone, primary=zone == primary)
         if found is None:
@@ -149,7 +154,7 @@ def zone_addresses(
 
 
 @rule("FMB-07")
-def nat_gateways(*, nat_gateways: int, availability_zones: Sequence[str]) -> Iterator[Violation]:
+def nat_gateways(*, nat_gateways: int, availability_zones: Sequence[str], primary: str) -> Iterator[Violation]:
     """One NAT gateway, in the primary zone, or one in every zone: a number between would go by position."""
     zones = len(availability_zones)
     if nat_gateways < 1:
@@ -158,6 +163,9 @@ def nat_gateways(*, nat_gateways: int, availability_zones: Sequence[str]) -> Ite
     elif nat_gateways not in (1, zones):
         text = f"{nat_gateways} is neither one NAT gateway nor one for each of {zones} zone{'s' if zones > 1 else ''}"
         yield Violation("nat_gateways", text, "write 1" + (f" or {zones}" if zones > 1 else ""))
+    elif (parsed := parse_zone(primary)) and parsed.kind == "local":
+        text = f"the NAT gateway would stand in {primary}, a Local Zone, whose addresses this version does not ask for"
+        yield Violation("primary_availability_zone", text, "make a zone of the region the primary one")
 
 
 @rule("FMB-14")

@@ -7,10 +7,8 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from fmblocks.network.addresses import NUMBERED_ZONES
 from fmblocks.settings import Settings, Text, WholeNumber
-
-# Without a Region zones are numbers: 1 and 2 are all that an account-agnostic template can name (Fn::GetAZs).
-NUMBERED_ZONES = 2
 
 
 def _zones(value: object) -> object:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Sequence
 
 import aws_cdk as cdk
@@ -9,7 +10,7 @@ from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from fmblocks._edge import check_arguments, member, typed
+from fmblocks._edge import check_arguments, member, typed, unresolved
 from fmblocks.storage import rules
 from fmblocks.storage.lustre_file_system import ILustreFileSystem, RepositoryLink
 from fmblocks.storage.settings import DataRepositoryEvent, canonical_path, canonical_prefix
@@ -63,10 +64,16 @@ class DataRepositoryAssociation(cdk.Resource):
         name = bucket.node.path if cdk.Token.is_unresolved(bucket.bucket_name) else bucket.bucket_name
         before = list(file_system.links)
         links = [*before, RepositoryLink(path, name, prefix, self)]
+        # A prefix that is not known yet must not hide two directories that overlap.
+        plain = [
+            dataclasses.replace(link, bucket=None, prefix="") if unresolved(link.prefix) else link
+            for link in links
+            if not unresolved(link.path)
+        ]
         given = {
             "deployment_type": file_system.deployment_type,
             "version": file_system.version,
-            "data_repository_associations": [link for link in links if not cdk.Token.is_unresolved(link.path)],
+            "data_repository_associations": plain,
             "auto_import": auto_import,
             "auto_export": auto_export,
         }

@@ -48,10 +48,12 @@ class ILustreFileSystem(Protocol):
     @property
     def version(self) -> str | None: ...
     @property
+    def efa_enabled(self) -> bool | None: ...
+    @property
     def links(self) -> list[RepositoryLink]: ...
     @property
     def connections(self) -> ec2.Connections: ...
-    def add_client(self, name: str, group: ec2.ISecurityGroup) -> None: ...
+    def add_client(self, name: str, group: ec2.ISecurityGroup, *, scope: Construct | None = None) -> None: ...
 
 
 @jsii.implements(ec2.IConnectable)
@@ -130,6 +132,7 @@ class LustreFileSystem(cdk.Resource):
         )
         self.deployment_type: DeploymentType | None = deployment_type
         self.version: str | None = version
+        self.efa_enabled: bool | None = efa_enabled
         self.links: list[RepositoryLink] = []
         self.security_group = security_group or LustreSecurityGroup(
             self, "SecurityGroup", vpc=vpc, removal_policy=removal_policy
@@ -206,7 +209,7 @@ class LustreFileSystem(cdk.Resource):
         """
         return _Imported(scope, id, file_system_id, dns_name, mount_name, security_group)
 
-    def add_client(self, name: str, group: ec2.ISecurityGroup) -> None:
+    def add_client(self, name: str, group: ec2.ISecurityGroup, *, scope: Construct | None = None) -> None:
         """Let the nodes that carry ``group`` mount the file system.
 
         Does nothing where the file system's group is not a :class:`LustreSecurityGroup`: its rules are their owner's.
@@ -214,9 +217,10 @@ class LustreFileSystem(cdk.Resource):
         Args:
             name: becomes part of the rules' construct ids.
             group: carried by the nodes.
+            scope: where the rules go when it is of another stack than the file system. Default: the group.
         """
         if isinstance(self.security_group, LustreSecurityGroup):
-            self.security_group.add_client(name, group)
+            self.security_group.add_client(name, group, scope=scope)
 
     def metric(
         self, metric_name: str, *, statistic: str = cloudwatch.Stats.SUM, period: cdk.Duration | None = None
@@ -252,6 +256,7 @@ class _Imported(cdk.Resource):
         self.mount_name = mount_name
         self.deployment_type: DeploymentType | None = None
         self.version: str | None = None
+        self.efa_enabled: bool | None = None
         self.links: list[RepositoryLink] = []
         groups = [security_group] if security_group else []
         self._connections = ec2.Connections(security_groups=groups, default_port=_DEFAULT_PORT)
@@ -260,5 +265,5 @@ class _Imported(cdk.Resource):
     def connections(self) -> ec2.Connections:
         return self._connections
 
-    def add_client(self, name: str, group: ec2.ISecurityGroup) -> None:
+    def add_client(self, name: str, group: ec2.ISecurityGroup, *, scope: Construct | None = None) -> None:
         """Clients of an imported file system are let in where it was made, or through ``connections``."""

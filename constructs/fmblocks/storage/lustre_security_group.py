@@ -8,7 +8,8 @@ import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
-from fmblocks._edge import typed
+from fmblocks._edge import fault, typed
+from fmblocks.findings import FindingsError
 
 # Source: FSx for Lustre User Guide, *File system access control with Amazon VPC*.
 _PORTS = {"Lnet": (988, 988), "LnetHigh": (1018, 1023)}
@@ -48,19 +49,29 @@ class LustreSecurityGroup(ec2.SecurityGroup):
         # A policy on the group alone does not reach its rules, and a kept group without them lets nobody in.
         cdk.RemovalPolicies.of(self).apply(removal_policy)
 
-    def add_client(self, name: str, group: ec2.ISecurityGroup) -> None:
+    def add_client(self, name: str, group: ec2.ISecurityGroup, *, scope: Construct | None = None) -> None:
         """Let ``group`` in; once is enough: EC2 refuses the same rule twice.
 
         Args:
             name: becomes part of the rules' construct ids.
             group: carried by the nodes that mount the file system.
+            scope: where the rules go when it is of another stack: rules here would make this stack wait for that of the
+                nodes, and that one for this. Default: this group.
+
+        Raises:
+            FindingsError: ``name`` stands for another group already.
         """
         if group.security_group_id in self._clients:
             return
         self._clients.add(group.security_group_id)
+        own = scope is None or cdk.Stack.of(scope).node.addr == cdk.Stack.of(self).node.addr
+        home = self if own or scope is None else scope
+        if home.node.try_find_child(f"{name}Lnet") is not None:
+            text = f"{name} stands for another group already"
+            raise FindingsError([fault("name", text, "give each group a name of its own")])
         for ports, (first, last) in _PORTS.items():
             ec2.CfnSecurityGroupIngress(
-                self,
+                home,
                 f"{name}{ports}",
                 group_id=self.security_group_id,
                 source_security_group_id=group.security_group_id,

@@ -144,6 +144,7 @@ _MOUNT_PATH = r"/[a-zA-Z0-9._/-]+"
 _TAKEN = (
     "/opt/sagemaker",
     "/opt/slurm",
+    "/home",
     *(f"/{name}" for name in ["bin", "boot", "dev", "etc", "lib", "proc", "root", "run", "sbin", "sys", "usr", "var"]),
 )
 
@@ -161,6 +162,18 @@ LUSTRE = ("FSX-02", "FSX-03", "FSX-05", "FSX-11", "FSX-13")
 LUSTRE_CONSTRUCT = (*LUSTRE, "FSX-07", "FMB-20")
 LUSTRE_PROJECT = ("FSX-16", "FSX-29")
 CLIENTS = ("X-06", "FSX-15")
+
+
+def addresses(
+    capacity_gib: int,
+    throughput_mbps_per_tib: int | None,
+    efa_enabled: bool,
+    metadata_iops: int | None,
+) -> int:
+    """Addresses a file system takes in its subnet (rule FSX-27): one per metadata server, one per object server."""
+    metadata = -(-(metadata_iops or 1) // _IOPS_STEP)
+    step = EFA_CAPACITY_STEPS.get(throughput_mbps_per_tib or 0, 2400) if efa_enabled else 2400
+    return metadata + max(1, -(-capacity_gib // step))
 
 
 class Client(Protocol):
