@@ -530,3 +530,92 @@ def test_a_rule_can_be_suppressed_by_context(cdk_context: dict[str, Any]) -> Non
 def test_errors_name_the_construct(stack: cdk.Stack, lustre: Callable[..., fm.LustreFileSystem]) -> None:
     with pytest.raises(fm.FindingsError, match=r"^S/Lustre: error \[FSX-02\] capacity_gib: 5000"):
         lustre(capacity_gib=5000)
+
+
+def test_a_cluster_mounts_a_file_system_of_another_stack(stack: cdk.Stack, vpc: ec2.IVpc, lustre: Any) -> None:
+    """Rules beside the file system would refer to the cluster's stack, and that one refers to the file system's."""
+    consumer = cdk.Stack(cdk.App.of(stack), "Consumer", env=cdk.Environment(account=stack.account, region=stack.region))
+    efa = fm.EfaSecurityGroup(consumer, "Efa", vpc=vpc)
+    fm.HyperPodSlurmCluster(
+        consumer,
+        "Cluster",
+        vpc=vpc,
+        security_groups=[efa],
+        instance_groups=[CONTROLLER, GPU],
+        file_system=lustre(security_group=fm.LustreSecurityGroup(stack, "LustreGroup", vpc=vpc)),
+    )
+    opened = assertions.Template.from_stack(consumer).find_resources("AWS::EC2::SecurityGroupIngress")
+    rules = [rule["Properties"] for rule in opened.values() if rule["Properties"]["IpProtocol"] == "tcp"]
+    assert sorted(rule["FromPort"] for rule in rules) == [988, 1018]
+    assert all("Fn::GetStackOutput" in rule["GroupId"] for rule in rules)
+    assert consumer.dependencies == [stack]
+
+
+def test_two_subnets_of_a_vpc_that_is_being_made_are_refused(stack: cdk.Stack, cluster: Any) -> None:
+    """Their ids are tokens, yet their number is known."""
+    made = ec2.Vpc(stack, "Made", availability_zones=["us-west-2a", "us-west-2b"])
+    with pytest.raises(fm.FindingsError, match="X-04"):
+        cluster(vpc=made)
+
+
+def test_scope_and_id_are_taken_by_name(stack: cdk.Stack, vpc: ec2.IVpc) -> None:
+    assert fm.EfaSecurityGroup(scope=stack, id="Efa", vpc=vpc).node.path == "S/Efa"
+
+
+def test_a_handle_of_another_resource_is_refused(stack: cdk.Stack, lustre: Any) -> None:
+    with pytest.raises(fm.FindingsError, match=r"kms_key: .* is not IKey"):
+        lustre(kms_key=s3.Bucket(stack, "Bucket"))
+
+
+def test_a_token_hides_neither_what_is_wrong_nor_that_it_was_skipped(
+    stack: cdk.Stack, cluster: Any, lustre: Any
+) -> None:
+    plan = cdk.CfnParameter(stack, "Plan").value_as_string
+    planned = fm.SlurmInstanceGroup(
+        name="gpu",
+        role=fm.NodeRole.COMPUTE,
+        instance_type="p5.48xlarge",
+        count=2,
+        capacity="training_plan",
+        training_plan_arn=plan,
+    )
+    with pytest.raises(fm.FindingsError, match="HP-11"):
+        cluster(instance_groups=[planned])
+    lustre(capacity_gib=cdk.CfnParameter(stack, "Capacity", type="Number").value_as_number)
+    found = assertions.Annotations.from_stack(stack).find_warning("/S/Lustre", assertions.Match.any_value())
+    (said,) = [one.entry.data for one in found if "fmblocks:Skipped" in str(one.entry.data)]
+    assert "FSX-02" in str(said)
+
+
+def test_what_cannot_be_built_cannot_be_suppressed(cdk_context: dict[str, Any]) -> None:
+    app = cdk.App(context={**cdk_context, "fmblocks:suppress": ["FMB-02"]})
+    stack = cdk.Stack(app, "S", env=cdk.Environment(account="111122223333", region="us-west-2"))
+    with pytest.raises(fm.FindingsError, match="FMB-02"):
+        fm.ClusterVpc(stack, "Vpc", availability_zones=["1"])
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("fmblocks:suppress", "FSX-02", "'FSX-02' is no list of rules"),
+        ("fmblocks:catalog", [{"name": "p9.48xlarge", "gpus": "many"}], "is no list of types"),
+        ("fmblocks:catalog", ["p9.48xlarge"], "is no list of types"),
+    ],
+)
+def test_context_of_the_wrong_shape_is_refused(cdk_context: dict[str, Any], key: str, value: object, said: str) -> None:
+    stack = cdk.Stack(cdk.App(context={**cdk_context, key: value}), "S")
+    vpc = ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a"])
+    with pytest.raises(fm.FindingsError, match=said):
+        fm.HyperPodSlurmCluster(
+            stack,
+            "Cluster",
+            vpc=vpc,
+            security_groups=[fm.EfaSecurityGroup(stack, "Efa", vpc=vpc)],
+            instance_groups=[CONTROLLER, GPU],
+        )
+
+
+@pytest.mark.parametrize("zones", [["az01"], ["usw2-az3", "3"]])
+def test_zones_that_do_not_exist_are_refused(stack: cdk.Stack, zones: list[str]) -> None:
+    with pytest.raises(fm.FindingsError, match="FMB-0"):
+        fm.ClusterVpc(stack, "Vpc", availability_zones=zones)
