@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from typer.testing import CliRunner
 from fmblocks.cli.local import _context_value, _place
 from fmblocks.cli.main import app
 from fmblocks.local.session import _cdk_of
+from fmblocks.project import Project
 
 RIGHT = "name: my-project\nregion: us-west-2\nnetwork: {availability_zones: [usw2-az2]}\n"
 Write = Callable[[str], Path]
@@ -31,6 +33,55 @@ def test_validate_goes_on_after_a_wrong_file(project_file: Write, root: Path) ->
     assert "none.yaml: error [SHAPE] there is no such file" in done.stdout
     assert "trial-g6.yaml:1: warning [FMB-11] region" in done.stdout
     assert "files: 3, errors: 2, warnings: 1" in done.stderr
+
+
+BLOCK = (
+    "training:\n  orchestrator: ec2\n  node_groups:\n    - name: gpu\n      role: compute\n"
+    "      instance_type: p5.48xlarge\n      count: 4\n      capacity:\n        mode: capacity_block\n"
+    "        capacity_reservation_id: cr-0123456789abcdef0\n        availability_zone: usw2-az2\n"
+    "        start: 2026-12-10T11:30:00Z\n        end: 2026-12-17T11:30:00Z\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("now", "code", "said"),
+    [
+        ("2026-12-09", 0, "warning [CB-13] training.node_groups[0].count: 4 nodes are asked for before"),
+        ("2026-12-12", 0, ""),
+        ("2026-12-17T11:29:59Z", 0, ""),
+        ("2026-12-17T11:30:00Z", 1, "error [FMB-27] training.node_groups[0].capacity.end"),
+    ],
+)
+def test_the_day_counts_for_validate(project_file: Write, now: str, code: int, said: str) -> None:
+    done = CliRunner().invoke(app, ["validate", str(project_file(RIGHT + BLOCK)), "--now", now])
+    assert done.exit_code == code
+    assert said in done.stdout
+    assert done.stdout.count("\n") == 1 + bool(said)  # beside it FMB-23: no stack yet
+
+
+def test_the_clock_is_the_default(project_file: Write) -> None:
+    long_ago = BLOCK.replace("2026-12", "2020-12")
+    done = CliRunner().invoke(app, ["validate", str(project_file(RIGHT + long_ago))])
+    assert "error [FMB-27]" in done.stdout
+
+
+def test_the_day_does_not_count_for_a_synth(project_file: Write) -> None:
+    """Nor is a suppression called idle where nobody asked for the day."""
+    idle = "suppress: [{rule: FMB-27, reason: kept for the record}]\n"
+    file = project_file(RIGHT + BLOCK.replace("2026-12", "2020-12") + idle)
+    found = {
+        now: {finding.rule for finding in Project.load(file, now=now).findings} - {"FMB-23"}
+        for now in (None, datetime(2020, 12, 12, tzinfo=UTC), datetime(2021, 1, 1, tzinfo=UTC))
+    }
+    assert list(found.values()) == [set(), {"FMB-22"}, set()]
+
+
+def test_examples_are_right_at_the_day_in_their_first_line(root: Path) -> None:
+    for file in sorted((root / "projects").glob("*.yaml")):
+        first = file.read_text().splitlines()[0]
+        assert first.startswith("# valid at "), file
+        done = CliRunner().invoke(app, ["validate", str(file), "--now", first.removeprefix("# valid at ")])
+        assert done.exit_code == 0, done.stdout
 
 
 def test_a_warning_alone_is_no_failure(root: Path) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from fmblocks.capacity.settings import Capacity, CapacityMode
+from fmblocks.capacity.settings import Capacity, CapacityMode, Launch
 from fmblocks.catalog import instance_types
 from fmblocks.cluster.settings import NodeProvisioning, NodeRole, Orchestrator
 from fmblocks.compute.settings import Efa, Placement, PlacementMode
@@ -56,6 +56,24 @@ CR = "cr-0123456789abcdef0"
 BLOCK = Capacity(mode="capacity_block", capacity_reservation_id=CR)
 ODCR = Capacity(mode="odcr", capacity_reservation_id=CR)
 CREATE = Capacity(mode="odcr", create={})
+
+
+def day(number: int) -> datetime.datetime:
+    return datetime.datetime(2026, 12, number, tzinfo=datetime.UTC)
+
+
+def reservation(end: int | None) -> dict[str, Any]:
+    create = {"end": day(end).isoformat()} if end else {}
+    return {"capacity": Capacity.model_validate({"mode": "odcr", "create": create}), "now": day(10)}
+
+
+def offered(region: str | None) -> dict[str, Any]:
+    return {"capacity": block(days=1), "instance_type": "p4d.24xlarge", "region": region, "types": TYPES}
+
+
+def to_come(now: datetime.datetime, launch: str | None = None, count: int = 2) -> dict[str, Any]:
+    capacity = block(days=1).model_copy(update={"launch": launch and Launch(launch)})
+    return {"capacity": capacity, "count": count, "now": now}
 
 
 def block(days: int) -> Capacity:
@@ -306,6 +324,15 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("CR-13", {"capacity": CREATE}, {"capacity": Capacity(mode="odcr", create={}, capacity_reservation_id="cr-0123456789abcdef0")}, "capacity_reservation_id, create given"),
     ("CB-02", {"capacity": BLOCK, "instance_type": "p5.48xlarge", "types": TYPES}, {"capacity": BLOCK, "instance_type": "g6.xlarge", "types": TYPES}, "instance_type: Capacity Blocks are not sold for g6.xlarge"),
     ("CB-03", {"capacity": BLOCK, "count": 64}, {"capacity": BLOCK, "count": 65}, "count: 65 is more than the 64 instances of a Capacity Block"),
+    ("TP-07", {"capacity": Capacity(mode="training_plan", availability_zone="usw2-az1"), "primary": "usw2-az1"}, {"capacity": Capacity(mode="training_plan", availability_zone="usw2-az1"), "primary": "usw2-az2"}, "capacity.availability_zone: usw2-az1, but the nodes stand in usw2-az2"),
+    ("CB-21", offered("us-east-1"), offered("eu-west-1"), "instance_type: Capacity Blocks of p4d.24xlarge are not listed for eu-west-1: us-east-1, us-east-2, us-west-2"),
+    ("CB-21", offered(None), offered("us-gov-west-1"), "not listed for us-gov-west-1"),
+    ("CR-02", reservation(end=11), reservation(end=9), "capacity.create.end: 2026-12-09T00:00:00+00:00 is past"),
+    ("CR-02", reservation(end=None), reservation(end=10), "2026-12-10T00:00:00+00:00 is past"),
+    ("FMB-27", {"capacity": block(days=1), "now": day(11)}, {"capacity": block(days=1), "now": day(12)}, "capacity.end: 2026-12-11T11:30:00+00:00 is past"),
+    ("CB-13", to_come(now=day(11)), to_come(now=day(9)), "count: 2 nodes are asked for before 2026-12-10T11:30:00+00:00, when the block starts"),
+    ("CB-13", to_come(now=day(9), launch="scheduled"), to_come(now=day(9), launch="now"), "write launch: scheduled"),
+    ("CB-13", to_come(now=day(9), count=0), to_come(now=day(9)), "deploy after the start"),
     ("CB-04", {"capacity": block(days=14)}, {"capacity": block(days=15)}, "capacity.end: 15 days is no length that blocks are sold for"),
     ("CB-04", {"capacity": block(days=182)}, {"capacity": block(days=189)}, "189 days is no length"),
     ("CB-06", {"capacity": BLOCK}, {"capacity": Capacity(mode="capacity_block")}, "capacity.capacity_reservation_id: is required with mode capacity_block"),

@@ -55,6 +55,7 @@ class InstanceType:
         hyperpod: whether SageMaker HyperPod takes the type (as ``ml.<name>``).
         training_plans: whether SageMaker training plans are sold for the type.
         capacity_blocks: how Capacity Blocks are sold: ``instance``, ``ultraserver-only``, or None.
+        capacity_blocks_regions: Regions that list them for the type; empty where no source was found. The list moves.
     """
 
     name: str
@@ -78,6 +79,7 @@ class InstanceType:
     hyperpod: bool = False
     training_plans: bool | None = None
     capacity_blocks: str | None = None
+    capacity_blocks_regions: tuple[str, ...] = ()
 
 
 Types = Mapping[str, InstanceType]
@@ -93,7 +95,10 @@ def instance_types() -> Types:
 
 def _instance_type(row: Mapping[str, Any]) -> InstanceType:
     known = {key: value for key, value in row.items() if key in _FIELDS and value is not None}
-    return InstanceType(**known)
+    # Local Zones stand in the list too, as "us-east-1-atl-2a (Local Zone)": what counts is their Region.
+    listed = row.get("capacity_blocks_regions") or ()
+    regions = sorted(region for region in REGIONS if any(where.startswith(region) for where in listed))
+    return InstanceType(**{**known, "capacity_blocks_regions": tuple(regions)})
 
 
 def merged(overrides: Iterable[Mapping[str, Any]]) -> Types:

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import asdict, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
@@ -34,13 +35,17 @@ def _root() -> None:
 @app.command()
 def validate(
     files: Annotated[list[Path], typer.Argument(help="Project files.")],
+    now: Annotated[
+        datetime | None, typer.Option(formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"], help="UTC. Default: the clock's.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check project files: every finding, and exit code 1 when one is an error. Asks neither AWS nor Node."""
     findings: list[Finding] = []
+    moment = now.replace(tzinfo=UTC) if now else datetime.now(UTC)
     for file in files:
         try:
-            findings += Project.load(file).findings
+            findings += Project.load(file, now=moment).findings
         except FindingsError as error:
             findings += error.findings
     if as_json:
