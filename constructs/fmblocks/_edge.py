@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import ParamSpec, TypeVar
 
 import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 from jsii._reference_map import InterfaceDynamicProxy
 from pydantic import ValidationError
@@ -157,6 +158,15 @@ def concrete(name: str, value: object) -> None:
     if unresolved(value):
         text = "is a token, but the template depends on its value"
         raise FindingsError([fault(name, text, "pass a literal value")])
+
+
+def zone_of(subnet: ec2.ISubnet) -> str | None:
+    """The zone of a subnet as a user wrote it; None where it is not known, as with most imported subnets."""
+    try:
+        zone = subnet.availability_zone
+    except RuntimeError:  # CDK refuses to say what it was not told
+        return None
+    return None if unresolved(zone) else zone
 
 
 def fault(path: str, message: str, hint: str) -> Finding:

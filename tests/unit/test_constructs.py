@@ -51,8 +51,8 @@ def vpc(stack: cdk.Stack) -> ec2.IVpc:
 @pytest.fixture
 def lustre(stack: cdk.Stack, vpc: ec2.IVpc) -> Callable[..., fm.LustreFileSystem]:
     def make(**changed: Any) -> fm.LustreFileSystem:
-        given = {"capacity_gib": 2400, "throughput_mbps_per_tib": 250}
-        return fm.LustreFileSystem(stack, "Lustre", vpc=vpc, vpc_subnet=vpc.private_subnets[0], **{**given, **changed})
+        given = {"vpc_subnet": vpc.private_subnets[0], "capacity_gib": 2400, "throughput_mbps_per_tib": 250}
+        return fm.LustreFileSystem(stack, "Lustre", vpc=vpc, **{**given, **changed})
 
     return make
 
@@ -619,3 +619,24 @@ def test_context_of_the_wrong_shape_is_refused(cdk_context: dict[str, Any], key:
 def test_zones_that_do_not_exist_are_refused(stack: cdk.Stack, zones: list[str]) -> None:
     with pytest.raises(fm.FindingsError, match="FMB-0"):
         fm.ClusterVpc(stack, "Vpc", availability_zones=zones)
+
+
+@pytest.mark.parametrize(("efa", "rule"), [(False, "FSX-26"), (True, "X-05")])
+def test_a_file_system_in_another_zone_is_refused(
+    stack: cdk.Stack, vpc: ec2.IVpc, lustre: Any, cluster: Any, efa: bool, rule: str
+) -> None:
+    far = ec2.Subnet.from_subnet_attributes(
+        stack, "Far", subnet_id="subnet-0aaaaaaaaaaaaaaaa", availability_zone="us-west-2b", route_table_id="rtb-1"
+    )
+    fabric = fm.EfaSecurityGroup(stack, "Fabric", vpc=vpc)
+    given = {"efa_enabled": True, "efa_security_group": fabric, "capacity_gib": 19200} if efa else {}
+    with pytest.raises(fm.FindingsError, match="stands in us-west-2b, the nodes in us-west-2a") as error:
+        cluster(file_system=lustre(vpc_subnet=far, **given))
+    assert rules_of(error) == {rule}
+
+
+def test_zones_that_nobody_told_are_not_compared(stack: cdk.Stack, lustre: Any, cluster: Any) -> None:
+    unknown = ec2.Subnet.from_subnet_attributes(stack, "Sub", subnet_id="subnet-0aaaaaaaaaaaaaaaa", route_table_id="r")
+    system = lustre(vpc_subnet=unknown)
+    assert system.availability_zone is None
+    assert cluster(file_system=system, subnets=[unknown]).cluster_arn

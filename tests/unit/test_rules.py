@@ -58,6 +58,10 @@ ODCR = Capacity(mode="odcr", capacity_reservation_id=CR)
 CREATE = Capacity(mode="odcr", create={})
 
 
+def far(lustre: str | None, *nodes: str | None, efa: bool = False) -> dict[str, Any]:
+    return {"lustre_zone": lustre, "node_zones": nodes, "efa_enabled": efa}
+
+
 def day(number: int) -> datetime.datetime:
     return datetime.datetime(2026, 12, number, tzinfo=datetime.UTC)
 
@@ -324,6 +328,13 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("CR-13", {"capacity": CREATE}, {"capacity": Capacity(mode="odcr", create={}, capacity_reservation_id="cr-0123456789abcdef0")}, "capacity_reservation_id, create given"),
     ("CB-02", {"capacity": BLOCK, "instance_type": "p5.48xlarge", "types": TYPES}, {"capacity": BLOCK, "instance_type": "g6.xlarge", "types": TYPES}, "instance_type: Capacity Blocks are not sold for g6.xlarge"),
     ("CB-03", {"capacity": BLOCK, "count": 64}, {"capacity": BLOCK, "count": 65}, "count: 65 is more than the 64 instances of a Capacity Block"),
+    ("X-05", far("usw2-az2", "usw2-az2", efa=True), far("usw2-az1", "usw2-az2", efa=True), "file_system: stands in usw2-az1, the nodes in usw2-az2: its EFA traffic does not get there"),
+    ("X-05", far("usw2-az1", "usw2-az2", efa=False), far("us-west-2a", "us-west-2b", efa=True), "stands in us-west-2a"),
+    ("X-05", far("us-west-2a", "usw2-az2", efa=True), far("1", "2", efa=True), "stands in 1, the nodes in 2"),
+    ("FSX-26", far("usw2-az2", "usw2-az1", "usw2-az2"), far("usw2-az3", "usw2-az2", "usw2-az1"), "stands in usw2-az3, the nodes in usw2-az1, usw2-az2: every read pays for the way"),
+    ("FSX-26", far("usw2-az1", "usw2-az2", None), far("usw2-az1", "usw2-az2"), "put both in one zone"),
+    ("FSX-26", far(None, "usw2-az2"), far("usw2-az1", "usw2-az2"), "put both in one zone"),
+    ("FSX-26", far("us-west-2a", "us-west-2-lax-1a"), far("usw2-az1", "usw2-az2"), "put both in one zone"),
     ("TP-07", {"capacity": Capacity(mode="training_plan", availability_zone="usw2-az1"), "primary": "usw2-az1"}, {"capacity": Capacity(mode="training_plan", availability_zone="usw2-az1"), "primary": "usw2-az2"}, "capacity.availability_zone: usw2-az1, but the nodes stand in usw2-az2"),
     ("CB-21", offered("us-east-1"), offered("eu-west-1"), "instance_type: Capacity Blocks of p4d.24xlarge are not listed for eu-west-1: us-east-1, us-east-2, us-west-2"),
     ("CB-21", offered(None), offered("us-gov-west-1"), "not listed for us-gov-west-1"),

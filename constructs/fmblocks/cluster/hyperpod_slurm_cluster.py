@@ -16,7 +16,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from fmblocks._edge import check_arguments, instance_types, member, raise_kinds, typed, unresolved
+from fmblocks._edge import check_arguments, instance_types, member, raise_kinds, typed, unresolved, zone_of
 from fmblocks.capacity.settings import CapacityMode
 from fmblocks.catalog import normalise
 from fmblocks.cluster import rules
@@ -93,8 +93,8 @@ class HyperPodSlurmCluster(cdk.Resource):
         security_groups: one to five, each open to itself in both directions (see :class:`EfaSecurityGroup`): HyperPod's
             EFA health check fails on any that is not.
         instance_groups: exactly one controller of one node, at least one compute group.
-        file_system: a Lustre file system that every node mounts; where its group is a :class:`LustreSecurityGroup`, the
-            nodes' groups are let in. Default: none.
+        file_system: a Lustre file system that every node mounts, in the zone of the nodes; where its group is a
+            :class:`LustreSecurityGroup`, the nodes' groups are let in. Default: none.
         mount_path: where. Default: /fsx.
         lifecycle_bundle: scripts that run on a node once HyperPod has set it up. Default: none.
         node_recovery: whether HyperPod replaces faulty nodes. Default: automatic.
@@ -106,7 +106,8 @@ class HyperPodSlurmCluster(cdk.Resource):
         cluster_name: a name blocks replacement. Default: chosen by CloudFormation.
 
     Raises:
-        FindingsError: rules FMB-09, FMB-12, HP-01, HP-02, HP-03, HP-09, HP-11, HP-13, HP-14, TP-01, X-02, X-04.
+        FindingsError: rules FMB-09, FMB-12, FMB-19, FSX-15, FSX-26, HP-01, HP-02, HP-03, HP-09, HP-11, HP-13, HP-14,
+            TP-01, X-02, X-04, X-05.
     """
 
     @typed
@@ -132,7 +133,8 @@ class HyperPodSlurmCluster(cdk.Resource):
         node_recovery = member(NodeRecovery, node_recovery, "node_recovery")
         node_provisioning = member(NodeProvisioning, node_provisioning, "node_provisioning")
         groups = [_plain(group) for group in instance_groups]
-        subnet_ids = [subnet.subnet_id for subnet in subnets or (vpc.private_subnets if vpc else ())]
+        of_nodes = list(subnets or (vpc.private_subnets if vpc else ()))
+        subnet_ids = [subnet.subnet_id for subnet in of_nodes]
         self._check(
             groups,
             {
@@ -141,6 +143,8 @@ class HyperPodSlurmCluster(cdk.Resource):
                 "security_group_count": len({group.security_group_id for group in security_groups}),
                 "mount_path": mount_path,
                 "efa_enabled": bool(file_system and file_system.efa_enabled),
+                "lustre_zone": file_system.availability_zone if file_system else None,
+                "node_zones": [zone_of(subnet) for subnet in of_nodes] if file_system else [],
                 "volume_kms_key_given": volume_kms_key is not None,
             },
         )

@@ -146,6 +146,33 @@ def one_zone(*, instance_types: Sequence[str], subnet_count: int, types: catalog
         yield Violation("subnets", text, "pass exactly one subnet")
 
 
+def _far(lustre_zone: str | None, node_zones: Sequence[str | None]) -> Iterator[str]:
+    """What is wrong when no node stands in the file system's zone; nothing where zones cannot be compared."""
+    lustre = catalog.parse_zone(lustre_zone or "")
+    nodes = [catalog.parse_zone(zone or "") for zone in node_zones]
+    # us-west-2a and usw2-az2 can be the same zone.
+    if lustre and nodes and all(zone and (zone.kind, zone.by_id) == (lustre.kind, lustre.by_id) for zone in nodes):
+        where = sorted({zone.text for zone in nodes if zone})
+        if lustre.text not in where:
+            yield f"stands in {lustre.text}, the nodes in {', '.join(where)}"
+
+
+@rule("X-05")
+def lustre_in_reach_of_efa(
+    *, lustre_zone: str | None, node_zones: Sequence[str | None], efa_enabled: bool
+) -> Iterator[Violation]:
+    """EFA traffic does not leave its zone, that of Lustre neither."""
+    for text in _far(lustre_zone, node_zones) if efa_enabled else ():
+        yield Violation("file_system", f"{text}: its EFA traffic does not get there", "put both in one zone")
+
+
+@rule("FSX-26")
+def lustre_near(*, lustre_zone: str | None, node_zones: Sequence[str | None], efa_enabled: bool) -> Iterator[Violation]:
+    """A file system in another zone than its clients costs traffic and time on every read."""
+    for text in () if efa_enabled else _far(lustre_zone, node_zones):
+        yield Violation("file_system", f"{text}: every read pays for the way", "put both in one zone")
+
+
 @rule("TP-03")
 def plan_type(*, capacity_mode: CapacityMode, instance_type: str, types: catalog.Types) -> Iterator[Violation]:
     """Training plans are sold for accelerator types."""
@@ -323,6 +350,6 @@ HYPERPOD = ("HP-02",)
 SLURM = ("HP-11", "HP-12")
 CLUSTER = (*HYPERPOD, *SLURM)
 TRAINING = ("FMB-23",)
-CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "X-04")
+CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "FSX-26", "X-04", "X-05")
 CLIENT_CONSTRUCT = ("FSX-15",)
 PROJECT = ("NET-02",)

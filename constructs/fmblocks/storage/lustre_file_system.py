@@ -13,7 +13,7 @@ from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from fmblocks._edge import check_arguments, label, member, typed
+from fmblocks._edge import check_arguments, label, member, typed, zone_of
 from fmblocks.storage import rules
 from fmblocks.storage.lustre_security_group import LustreSecurityGroup
 from fmblocks.storage.settings import DeploymentType, LustreMetadataMode, StorageType, default_metadata_mode
@@ -49,6 +49,8 @@ class ILustreFileSystem(Protocol):
     def version(self) -> str | None: ...
     @property
     def efa_enabled(self) -> bool | None: ...
+    @property
+    def availability_zone(self) -> str | None: ...
     @property
     def links(self) -> list[RepositoryLink]: ...
     @property
@@ -133,6 +135,7 @@ class LustreFileSystem(cdk.Resource):
         self.deployment_type: DeploymentType | None = deployment_type
         self.version: str | None = version
         self.efa_enabled: bool | None = efa_enabled
+        self.availability_zone: str | None = zone_of(vpc_subnet)
         self.links: list[RepositoryLink] = []
         self.security_group = security_group or LustreSecurityGroup(
             self, "SecurityGroup", vpc=vpc, removal_policy=removal_policy
@@ -257,6 +260,7 @@ class _Imported(cdk.Resource):
         self.deployment_type: DeploymentType | None = None
         self.version: str | None = None
         self.efa_enabled: bool | None = None
+        self.availability_zone: str | None = None
         self.links: list[RepositoryLink] = []
         groups = [security_group] if security_group else []
         self._connections = ec2.Connections(security_groups=groups, default_port=_DEFAULT_PORT)
