@@ -104,8 +104,17 @@ def _kind(hint: object) -> str:
     return hint.__name__ if isinstance(hint, type) else re.sub(r"\b\w+\.", "", str(hint))
 
 
-def check_arguments(scope: Construct, rules: Iterable[str], values: Mapping[str, object], *, path: str = "") -> None:
+def check_arguments(
+    scope: Construct,
+    rules: Iterable[str],
+    values: Mapping[str, object],
+    *,
+    path: str = "",
+    names: Mapping[str, str] | None = None,
+) -> None:
     """Refuse wrong arguments; annotate ``scope`` with the warnings.
+
+    Rules speak of the keys of the project file; ``names`` says what arguments with another name are called here.
 
     A rule with a token among its inputs is skipped: the value is not known before deployment. So is one whose id stands
     in the context value ``fmblocks:suppress``, a list.
@@ -115,9 +124,17 @@ def check_arguments(scope: Construct, rules: Iterable[str], values: Mapping[str,
     if skipped:
         text = f"not checked, since an argument is a token: {', '.join(skipped)}"
         cdk.Annotations.of(scope).add_warning_v2("fmblocks:Skipped", text)
-    for finding in raise_errors(dataclasses.replace(one, file=scope.node.path) for one in found):
+    told = [dataclasses.replace(one, file=scope.node.path, path=_renamed(one.path, names or {})) for one in found]
+    for finding in raise_errors(told):
         text = f"{finding.path}: {finding.message}; {finding.hint}"
         cdk.Annotations.of(scope).add_warning_v2(f"fmblocks:{finding.rule}", text)
+
+
+def _renamed(path: str, names: Mapping[str, str]) -> str:
+    for key in sorted(names, key=len, reverse=True):  # metadata.iops before metadata
+        if path == key or path.startswith((f"{key}[", f"{key}.")):
+            return names[key] + path.removeprefix(key)
+    return path
 
 
 def instance_types(scope: Construct) -> Types:

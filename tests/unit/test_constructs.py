@@ -5,6 +5,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -640,3 +642,41 @@ def test_zones_that_nobody_told_are_not_compared(stack: cdk.Stack, lustre: Any, 
     system = lustre(vpc_subnet=unknown)
     assert system.availability_zone is None
     assert cluster(file_system=system, subnets=[unknown]).cluster_arn
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (lambda _l, cluster: cluster(instance_groups=[GPU]), "[HP-11] instance_groups: 0 groups"),
+        (
+            lambda _l, cluster: cluster(instance_groups=[CONTROLLER, dataclasses.replace(GPU, count=-1)]),
+            "[HP-02] instance_groups[1].count: -1",
+        ),
+        (
+            lambda _l, cluster: cluster(instance_groups=[CONTROLLER, dataclasses.replace(GPU, capacity="odcr")]),
+            "[X-02] instance_groups[1].capacity: odcr",
+        ),
+        (lambda lustre, _c: lustre(metadata_mode="user_provisioned"), "[FSX-11] metadata_iops: is required"),
+        (
+            lambda lustre, _c: lustre(
+                deployment_type="scratch_2", throughput_mbps_per_tib=None, metadata_mode="automatic"
+            ),
+            "[FSX-11] metadata_mode: ",
+        ),
+        (lambda lustre, _c: link_to(lustre(), file_system_path="data"), "[DRA-03] file_system_path: data"),
+        (
+            lambda lustre, _c: link_to(lustre(deployment_type="scratch_1", throughput_mbps_per_tib=None)),
+            "[DRA-02] file_system: scratch_1",
+        ),
+    ],
+)
+def test_findings_name_the_arguments_of_the_construct(lustre: Any, cluster: Any, make: Any, said: str) -> None:
+    with pytest.raises(fm.FindingsError, match=re.escape(said)):
+        make(lustre, cluster)
+
+
+def link_to(system: fm.LustreFileSystem, file_system_path: str = "/data") -> fm.DataRepositoryAssociation:
+    bucket = s3.Bucket.from_bucket_name(system, "Bucket", "data")
+    return fm.DataRepositoryAssociation(
+        system, "Link", file_system=system, file_system_path=file_system_path, bucket=bucket
+    )

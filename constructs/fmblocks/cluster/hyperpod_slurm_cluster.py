@@ -248,14 +248,14 @@ class HyperPodSlurmCluster(cdk.Resource):
             for group in groups
         ]
         given = {**values, "node_groups": named, "instance_types": [*filter(_known, types)], "types": known}
-        check_arguments(self, rules.CLUSTER_CONSTRUCT, given)
+        check_arguments(self, rules.CLUSTER_CONSTRUCT, given, names={"node_groups": "instance_groups"})
         typed_groups = [group for group in groups if not unresolved(group.instance_type)]
         mounted = {
             "node_groups": [dataclasses.replace(group, count=1, training_plan_arn=None) for group in typed_groups],
             "types": known,
             "efa_enabled": values["efa_enabled"],
         }
-        check_arguments(self, rules.CLIENT_CONSTRUCT, mounted)
+        check_arguments(self, rules.CLIENT_CONSTRUCT, mounted, names={"efa_enabled": "file_system"})
         for index, group in enumerate(groups):
             check_arguments(
                 self,
@@ -274,6 +274,7 @@ class HyperPodSlurmCluster(cdk.Resource):
                     "account": None if cdk.Token.is_unresolved(stack.account) else stack.account,
                 },
                 path=f"instance_groups[{index}]",
+                names={f"instance_groups[{index}].capacity.mode": f"instance_groups[{index}].capacity"},
             )
 
     def _group(

@@ -79,7 +79,16 @@ class DataRepositoryAssociation(cdk.Resource):
         }
         # Of an imported file system nobody knows the type.
         support = ("DRA-02",) if file_system.deployment_type is not None else ()
-        check_arguments(self, (*support, *rules.ASSOCIATION_CONSTRUCT), given)
+        here = f"data_repository_associations[{len(plain) - 1}]"
+        names = {
+            "data_repository_associations": "file_system",
+            "deployment_type": "file_system",
+            "version": "file_system",
+            f"{here}.path": "file_system_path",
+            f"{here}.bucket": "bucket",
+            f"{here}.prefix": "bucket_prefix",
+        }
+        check_arguments(self, (*support, *rules.ASSOCIATION_CONSTRUCT), given, names=names)
         self.resource = fsx.CfnDataRepositoryAssociation(
             self,
             "Resource",

@@ -131,6 +131,7 @@ class LustreFileSystem(cdk.Resource):
                 "metadata_iops": metadata_iops,
                 "kms_key_given": kms_key is not None,
             },
+            names={"metadata": "metadata_mode", "metadata.iops": "metadata_iops"},
         )
         self.deployment_type: DeploymentType | None = deployment_type
         self.version: str | None = version
