@@ -167,24 +167,21 @@ def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Fin
         values = {
             **_fields(training),
             "availability_zones": project.network.availability_zones,
+            "primary": project.network.primary,
             "region": region,
             "types": types,
         }
         of_all = (*cluster_rules.TRAINING, *capacity_rules.TRAINING, *compute_rules.TRAINING)
         yield from check(of_all, values, path="training")
-        yield from check(("EKS-01", "REG-02"), values)
+        yield from check(cluster_rules.WHOLE, values)
         if orchestrator.hyperpod:
             yield from check(cluster_rules.HYPERPOD, values, path="training")
             yield from check(("HP-29",), values)
         if orchestrator is Orchestrator.HYPERPOD_SLURM:
             yield from check(cluster_rules.SLURM, values, path="training")
-            if (size := primary_subnet_size(project.network)) is not None:
-                sized = {
-                    "node_groups": training.node_groups,
-                    "lustre_addresses": lustre_addresses(lustre),
-                    "primary_subnet_size": size,
-                }
-                yield from check(cluster_rules.PROJECT, sized, path="training")
+        if (size := primary_subnet_size(project.network)) is not None:
+            sized = {**values, "lustre_addresses": lustre_addresses(lustre), "primary_subnet_size": size}
+            yield from check(cluster_rules.PROJECT, sized, path="training")
         if lustre is not None:
             mounted = {**_fields(lustre), "node_groups": training.node_groups, "types": types}
             yield from check(storage_rules.CLIENTS, mounted, path="storage.lustre")

@@ -62,6 +62,13 @@ def far(lustre: str | None, *nodes: str | None, efa: bool = False) -> dict[str, 
     return {"lustre_zone": lustre, "node_zones": nodes, "efa_enabled": efa}
 
 
+def room(
+    groups: list[Group], lustre: int, size: int, orchestrator: Orchestrator = Orchestrator.HYPERPOD_SLURM
+) -> dict[str, Any]:
+    sizes = {"lustre_addresses": lustre, "primary_subnet_size": size}
+    return {"orchestrator": orchestrator, "node_groups": groups, "types": TYPES, **sizes}
+
+
 def day(number: int) -> datetime.datetime:
     return datetime.datetime(2026, 12, number, tzinfo=datetime.UTC)
 
@@ -88,6 +95,14 @@ def block(days: int) -> Capacity:
 
 def bought(name: str, zone: str) -> SimpleNamespace:
     return SimpleNamespace(name=name, capacity=BLOCK.model_copy(update={"availability_zone": zone}))
+
+
+def blocks(orchestrator: Orchestrator, *ids: str) -> dict[str, Any]:
+    groups = [
+        SimpleNamespace(name=f"g{index}", capacity=Capacity(mode="capacity_block", capacity_reservation_id=id))
+        for index, id in enumerate(ids)
+    ]
+    return {"orchestrator": orchestrator, "node_groups": groups}
 
 
 def fabric(instance_type: str) -> SimpleNamespace:
@@ -366,9 +381,16 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("PG-12", {"placement": Placement(mode="cluster"), "capacity": CREATE}, {"placement": Placement(mode="spread"), "capacity": CREATE}, "placement.mode: a reservation cannot be created in a spread group"),
     ("TP-03", {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "p5.48xlarge", "types": TYPES}, {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "m5.xlarge", "types": TYPES}, "instance_type: training plans are not listed for m5.xlarge"),
     ("TP-03", {"capacity_mode": CapacityMode.SPOT, "instance_type": "m5.xlarge", "types": TYPES}, {"capacity_mode": CapacityMode.TRAINING_PLAN, "instance_type": "g6.xlarge", "types": TYPES}, "not listed for g6.xlarge"),
-    ("NET-02", {"node_groups": [Group(count=127)], "lustre_addresses": 0, "primary_subnet_size": 4096}, {"node_groups": [Group(count=128)], "lustre_addresses": 0, "primary_subnet_size": 4096}, "node_groups: 4096 addresses (gpu 4096) do not fit the 4091"),
-    ("NET-02", {"node_groups": [Group(instance_type="m5.large", count=11)], "lustre_addresses": 0, "primary_subnet_size": 16}, {"node_groups": [Group(instance_type="m5.large", count=12)], "lustre_addresses": 0, "primary_subnet_size": 16}, "12 addresses (gpu 12) do not fit the 11"),
-    ("NET-02", {"node_groups": [Group(count=1)], "lustre_addresses": 90, "primary_subnet_size": 128}, {"node_groups": [Group(count=1)], "lustre_addresses": 92, "primary_subnet_size": 128}, "124 addresses (gpu 32, Lustre 92) do not fit the 123"),
+    ("NET-02", room([Group(count=50)], 0, 4096, Orchestrator.HYPERPOD_EKS), room([Group(count=51)], 0, 4096, Orchestrator.HYPERPOD_EKS), "4131 addresses (gpu 4131) do not fit the 4091"),
+    ("NET-02", room([Group(count=127)], 0, 4096, Orchestrator.PCS), room([Group(count=128)], 0, 4096, Orchestrator.PCS), "4096 addresses (gpu 4096)"),
+    ("NET-02", room([Group(count=11)], 0, 16, Orchestrator.EC2), room([Group(count=12)], 0, 16, Orchestrator.EC2), "12 addresses (gpu 12) do not fit the 11"),
+    ("PCS-01", {"orchestrator": Orchestrator.PCS, "primary": "usw2-az1"}, {"orchestrator": Orchestrator.PCS, "primary": "usw2-lax1-az1"}, "network.primary_availability_zone: usw2-lax1-az1 is a Local Zone"),
+    ("PCS-01", {"orchestrator": Orchestrator.EC2, "primary": "us-west-2-lax-1a"}, {"orchestrator": Orchestrator.PCS, "primary": "us-west-2-lax-1a"}, "us-west-2-lax-1a is a Local Zone"),
+    ("PCS-07", blocks(Orchestrator.PCS, "cr-1", "cr-2"), blocks(Orchestrator.PCS, "cr-1", "cr-1"), "training.node_groups[1].capacity.capacity_reservation_id: cr-1 serves g0 already"),
+    ("PCS-07", blocks(Orchestrator.EC2, "cr-1", "cr-1"), blocks(Orchestrator.PCS, "cr-1", "cr-2", "cr-1"), "training.node_groups[2].capacity.capacity_reservation_id: cr-1 serves g0 already"),
+    ("NET-02", room([Group(count=127)], 0, 4096), room([Group(count=128)], 0, 4096), "node_groups: 4096 addresses (gpu 4096) do not fit the 4091"),
+    ("NET-02", room([Group(instance_type="m5.large", count=11)], 0, 16), room([Group(instance_type="m5.large", count=12)], 0, 16), "12 addresses (gpu 12) do not fit the 11"),
+    ("NET-02", room([Group(count=1)], 90, 128), room([Group(count=1)], 92, 128), "124 addresses (gpu 32, Lustre 92) do not fit the 123"),
     ("HP-29", {"region": "us-west-2"}, {"region": "eu-west-3"}, "region: AWS::SageMaker::Cluster is not listed for eu-west-3"),
     ("FMB-10", {"tags": {"a": "", "b": ""}}, {"tags": {"Team": "", "team": ""}}, "tags.team: differs from Team in case only"),
     ("FMB-10", {"tags": {"a": "b c"}}, {"tags": {"a": "b\nc"}}, "has characters that tags do not take"),

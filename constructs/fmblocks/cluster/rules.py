@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from fmblocks import catalog
+from fmblocks.capacity.rules import Bought
 from fmblocks.capacity.settings import CapacityMode
 from fmblocks.cluster.settings import BUILT, NodeProvisioning, NodeRole, Orchestrator
 from fmblocks.compute.settings import Efa, EfaMode, PlacementMode
@@ -182,16 +183,30 @@ def plan_type(*, capacity_mode: CapacityMode, instance_type: str, types: catalog
         yield Violation("instance_type", text, "check the plan's type, or use on_demand")
 
 
-def addresses_per_node(instance_type: str) -> int:
-    """Addresses that HyperPod with Slurm takes at least: 32 on P5, where AWS says so (HP-22), one elsewhere."""
-    return 32 if instance_type == "p5.48xlarge" else 1
+def addresses_per_node(orchestrator: Orchestrator, instance_type: str, types: catalog.Types) -> int:
+    """Addresses that a node takes at least: on P5 of HyperPod what AWS says (HP-22), on PCS one per interface."""
+    if instance_type == "p5.48xlarge" and orchestrator.hyperpod:
+        return 81 if orchestrator.kubernetes else 32
+    found = types.get(instance_type)
+    if orchestrator is Orchestrator.PCS and found is not None and found.max_efa_interfaces:
+        return found.max_efa_interfaces
+    return 1
 
 
 @rule("NET-02")
-def addresses(*, node_groups: Sequence[Group], lustre_addresses: int, primary_subnet_size: int) -> Iterator[Violation]:
-    """The primary subnet has an address for what every node takes at least: 32 on P5, one elsewhere."""
+def addresses(
+    *,
+    orchestrator: Orchestrator,
+    node_groups: Sequence[Group],
+    types: catalog.Types,
+    lustre_addresses: int,
+    primary_subnet_size: int,
+) -> Iterator[Violation]:
+    """The primary subnet has an address for what every node takes at least."""
     per_group = {
-        group.name: group.count * addresses_per_node(group.instance_type) for group in node_groups if group.count > 0
+        group.name: group.count * addresses_per_node(orchestrator, group.instance_type, types)
+        for group in node_groups
+        if group.count > 0
     }
     if lustre_addresses:
         per_group["Lustre"] = lustre_addresses
@@ -343,6 +358,32 @@ def pcs_region(*, orchestrator: Orchestrator, region: str | None) -> Iterator[Vi
         yield Violation("region", f"AWS::PCS::Cluster is not listed for {region}", "check, or move the project")
 
 
+@rule("PCS-01")
+def pcs_zone(*, orchestrator: Orchestrator, primary: str) -> Iterator[Violation]:
+    """A PCS cluster stands in one subnet of an ordinary zone."""
+    zone = catalog.parse_zone(primary)
+    if orchestrator is Orchestrator.PCS and zone is not None and zone.kind == "local":
+        text = f"{primary} is a Local Zone, in which PCS makes no cluster"
+        yield Violation("network.primary_availability_zone", text, "use a zone of the Region")
+
+
+@rule("PCS-07")
+def pcs_blocks(*, orchestrator: Orchestrator, node_groups: Sequence[Bought]) -> Iterator[Violation]:
+    """On PCS a Capacity Block serves one node group."""
+    if orchestrator is not Orchestrator.PCS:
+        return
+    users: dict[str, str] = {}
+    for index, group in enumerate(node_groups):
+        block = group.capacity.capacity_reservation_id
+        if block is None or group.capacity.mode is not CapacityMode.CAPACITY_BLOCK:
+            continue
+        if (first := users.setdefault(block, group.name)) != group.name:
+            text = f"{block} serves {first} already: on PCS a Capacity Block serves one node group"
+            yield Violation(
+                f"training.node_groups[{index}].capacity.capacity_reservation_id", text, "join the two groups"
+            )
+
+
 SCRIPTS = ("HP-08",)
 GROUP = ("FMB-09", "FMB-16", "FMB-19", "HP-03", "HP-13", "X-02", "TP-01", "TP-03")
 GROUP_CONSTRUCT = ("HP-01", "FMB-09", "FMB-19", "HP-03", "HP-13", "X-02", "TP-01", "TP-03")
@@ -350,6 +391,8 @@ HYPERPOD = ("HP-02",)
 SLURM = ("HP-11", "HP-12")
 CLUSTER = (*HYPERPOD, *SLURM)
 TRAINING = ("FMB-23",)
+# Whose findings stand outside training too.
+WHOLE = ("EKS-01", "PCS-01", "PCS-07", "REG-02")
 CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "FSX-26", "X-04", "X-05")
 CLIENT_CONSTRUCT = ("FSX-15",)
 PROJECT = ("NET-02",)
