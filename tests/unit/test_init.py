@@ -64,3 +64,29 @@ def test_wrong_answers_write_nothing(elsewhere: Path, place: int, value: str, sa
     assert done.exit_code == 1
     assert said in done.stderr
     assert list(elsewhere.iterdir()) == []
+
+
+def test_json(elsewhere: Path) -> None:
+    done = CliRunner().invoke(app, [*GIVEN, "--json"])
+    assert json.loads(done.stdout) == {"wrote": ["app.py", "cdk.json", "my-first.yaml"], "findings": []}
+    again = CliRunner().invoke(app, [*GIVEN, "--json"])
+    assert again.exit_code == 1
+    told = json.loads(again.stdout)
+    assert told["wrote"] == []
+    assert "app.py, cdk.json, my-first.yaml is here already" in told["findings"][0]["message"]
+
+
+def test_questions_do_not_stand_in_the_json(elsewhere: Path) -> None:
+    done = CliRunner().invoke(app, ["init", "--json"], input="asked\nus-east-1\ng6.xlarge\n3\n")
+    assert "name of the project" in done.stderr
+    assert "name of the project" not in done.stdout
+    told = done.stdout.splitlines()[-1]  # before it the runner repeats what was typed, as a terminal does
+    assert json.loads(told)["wrote"] == ["app.py", "cdk.json", "asked.yaml"]
+
+
+def test_a_warning_is_told_and_the_files_are_written(elsewhere: Path) -> None:
+    words = ["us-gov-west-1" if word == "eu-central-1" else word for word in GIVEN]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0
+    assert "warning [HP-29] region" in done.stderr
+    assert (elsewhere / "my-first.yaml").exists()

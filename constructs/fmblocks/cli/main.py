@@ -6,7 +6,7 @@ import difflib
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -220,33 +220,55 @@ def init(
     zone: Annotated[str | None, typer.Option(help="Zone id. Default: the region's az1.")] = None,
     instance_type: Annotated[str | None, typer.Option(help="Type of the compute nodes.")] = None,
     count: Annotated[int | None, typer.Option(help="Compute nodes.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Write app.py, cdk.json and a project file into the current folder; what is not given is asked for."""
-    name = name or typer.prompt("name of the project", default="first-cluster")
-    region = region or typer.prompt("region", default="us-west-2")
-    instance_type = instance_type or typer.prompt("instance type of the compute nodes", default="g6.2xlarge")
-    count = typer.prompt("compute nodes", default=2, type=int) if count is None else count
+    name = name or typer.prompt("name of the project", default="first-cluster", err=True)
+    region = region or typer.prompt("region", default="us-west-2", err=True)
+    instance_type = instance_type or typer.prompt("instance type of the compute nodes", default="g6.2xlarge", err=True)
+    count = typer.prompt("compute nodes", default=2, type=int, err=True) if count is None else count
+    findings: list[Finding] = []
+    files: dict[str, str] = {}
     if region not in REGIONS:
-        typer.echo(f"{region} is not an AWS region", err=True)
-        raise typer.Exit(1)
-    files = first_files(name, region, zone, instance_type, count)
-    if taken := [file for file in files if Path(file).exists()]:
-        typer.echo(f"{', '.join(taken)} is here already: nothing was written", err=True)
-        raise typer.Exit(1)
-    with tempfile.TemporaryDirectory() as folder:
-        trial = Path(folder) / f"{name}.yaml" if "/" not in name else Path(folder) / "project.yaml"
-        trial.write_text(files[f"{name}.yaml"], encoding="utf-8")
-        try:
-            loaded = Project.load(trial)
-        except FindingsError as error:
-            typer.echo("\n".join(str(replace(one, file="", line=None)) for one in error.findings), err=True)
-            raise typer.Exit(1) from None
-    for finding in loaded.findings:
-        typer.echo(str(replace(finding, file="", line=None)), err=True)
+        hint = "see the Regions page of your account"
+        findings.append(Finding("FMB-05", Severity.ERROR, "region", f"{region} is not an AWS region", hint))
+    else:
+        files = first_files(name, region, zone, instance_type, count)
+        findings += _trial(files)
+        if not any(one.severity is Severity.ERROR for one in findings) and (taken := [*filter(_there, files)]):
+            text, hint = f"{', '.join(taken)} is here already: nothing was written", "use an empty folder"
+            findings.append(Finding("SHAPE", Severity.ERROR, "", text, hint))
+    if failed := any(one.severity is Severity.ERROR for one in findings):
+        files = {}
     for file, text in files.items():
         Path(file).write_text(text, encoding="utf-8")
-        typer.echo(f"wrote {file}")
-    typer.echo(f"next: npx cdk deploy TrainingStack, or fmblocks plan {loaded.project.name}.yaml first", err=True)
+    if as_json:
+        typer.echo(json.dumps({"wrote": [*files], "findings": [asdict(one) for one in findings]}, ensure_ascii=False))
+    else:
+        for one in findings:
+            typer.echo(one, err=True)
+        for file in files:
+            typer.echo(f"wrote {file}")
+    if failed:
+        raise typer.Exit(1)
+    typer.echo(f"next: npx cdk deploy TrainingStack, or fmblocks plan {name}.yaml first", err=True)
+
+
+def _there(file: str) -> bool:
+    return Path(file).exists()
+
+
+def _trial(files: Mapping[str, str]) -> list[Finding]:
+    """What would be found in a project file that is not written yet; it has no place that a user could open."""
+    (text,) = (text for file, text in files.items() if file.endswith(".yaml"))
+    with tempfile.TemporaryDirectory() as folder:
+        trial = Path(folder) / "project.yaml"
+        trial.write_text(text, encoding="utf-8")
+        try:
+            found = Project.load(trial).findings
+        except FindingsError as error:
+            found = error.findings
+    return [replace(one, file="", line=None) for one in found]
 
 
 @app.command()
