@@ -120,7 +120,7 @@ def make_plan(
         checkpoint_gb=checkpoint / 1e9 if checkpoint else None,
         checkpoint_seconds=checkpoint / (mbps * 1e6) if checkpoint and mbps else None,
         staging_seconds=dataset / (mbps * 1e6) if dataset and mbps else None,
-        quotas=_quotas(groups, types),
+        quotas=_quotas(groups, types, hyperpod=bool(project.training and project.training.orchestrator.hyperpod)),
         bills_while_idle=tuple(_bills(project, groups)),
         advice=tuple((id, entries()[id].rule) for id in _advice(project, groups)),
     )
@@ -159,11 +159,17 @@ def _node_addresses(project: Project) -> int:
     )
 
 
-def _quotas(groups: Sequence[NodeGroup], types: Types) -> tuple[Quota, ...]:
-    by_type: Counter[str] = Counter()
+def _quotas(groups: Sequence[NodeGroup], types: Types, *, hyperpod: bool) -> tuple[Quota, ...]:
+    by_name: Counter[str] = Counter()
     for group in groups:
-        by_type[group.instance_type] += group.count
-    needed = [Quota(f"SageMaker: ml.{name} for cluster usage", None, count) for name, count in sorted(by_type.items())]
+        vcpus = types[group.instance_type].vcpus
+        if hyperpod:
+            by_name[f"SageMaker: ml.{group.instance_type} for cluster usage"] += group.count
+        elif group.capacity.mode is not CapacityMode.CAPACITY_BLOCK and vcpus is not None:  # a block counts in none
+            family = group.instance_type.split(".")[0]
+            bought = "Spot" if group.capacity.mode is CapacityMode.SPOT else "On-Demand"
+            by_name[f"EC2: vCPUs of the {bought} quota that {family} is in"] += group.count * vcpus
+    needed = [Quota(name, None, count) for name, count in sorted(by_name.items())]
     interfaces = sum(group.count * (types[group.instance_type].max_efa_interfaces + 1) for group in groups)
     return (*needed, Quota("VPC: network interfaces per Region", "L-DF5E4CA3", interfaces))
 
@@ -172,6 +178,8 @@ def _bills(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
     for group in groups:
         if group.capacity.mode is CapacityMode.TRAINING_PLAN:
             yield f"{group.name}: {group.count} × {group.instance_type}, paid with the training plan"
+        elif group.capacity.mode is CapacityMode.CAPACITY_BLOCK:
+            yield f"{group.name}: {group.count} × {group.instance_type}, paid with the Capacity Block"
         else:
             yield f"{group.name}: {group.count} × {group.instance_type}, from creation to destruction"
     nat = project.network.nat_gateways

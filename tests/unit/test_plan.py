@@ -57,6 +57,24 @@ def test_what_is_not_known_is_not_guessed(root: Path) -> None:
     assert sums.advice == ()
 
 
+def test_quotas_are_those_of_who_runs_the_nodes(project_file: Callable[[str], Path]) -> None:
+    sums = plan_of(
+        project_file(
+            "name: own-nodes\nregion: us-west-2\nnetwork: {availability_zones: [usw2-az2]}\n"
+            "training:\n  orchestrator: ec2\n  node_groups:\n"
+            "    - {name: gpu, instance_type: p5.48xlarge, count: 2}\n"
+            "    - {name: cheap, instance_type: p5.48xlarge, count: 1, capacity: spot}\n"
+            "    - name: block\n      instance_type: p5.48xlarge\n      count: 4\n"
+            "      capacity: {mode: capacity_block, capacity_reservation_id: cr-0123456789abcdef0}\n"
+        )
+    )
+    assert [(quota.name, quota.needed) for quota in sums.quotas[:-1]] == [
+        ("EC2: vCPUs of the On-Demand quota that p5 is in", 384),
+        ("EC2: vCPUs of the Spot quota that p5 is in", 192),
+    ]
+    assert "block: 4 × p5.48xlarge, paid with the Capacity Block" in sums.bills_while_idle
+
+
 def test_p5_takes_32_addresses_a_node(project_file: Callable[[str], Path]) -> None:
     text = """\
 name: my-project

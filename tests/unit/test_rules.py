@@ -184,7 +184,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         "FMB-06",
         zones("usw2-az1", "usw2-az6"),
         zones("usw2-az1", "usw2-az7"),
-        "usw2-az7 has no fixed place in 10.20.0.0/16; add network.subnets",
+        "usw2-az7 has no fixed place in 10.20.0.0/16; check that the zone exists, then add network.subnets",
     ),
     (
         "FMB-06",
@@ -350,6 +350,9 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FSX-26", far("usw2-az1", "usw2-az2", None), far("usw2-az1", "usw2-az2"), "put both in one zone"),
     ("FSX-26", far(None, "usw2-az2"), far("usw2-az1", "usw2-az2"), "put both in one zone"),
     ("FSX-26", far("us-west-2a", "us-west-2-lax-1a"), far("usw2-az1", "usw2-az2"), "put both in one zone"),
+    ("CR-07", {"capacity": Capacity(mode="odcr", availability_zone="us-west-2a"), "primary": "us-west-2a"}, {"capacity": Capacity(mode="odcr", availability_zone="us-west-2a"), "primary": "usw2-az2"}, "us-west-2a cannot be compared with usw2-az2, where the nodes stand: one is a name, the other an id; write zone ids"),
+    ("FMB-08", {"data_repository_associations": [link(prefix="v1/")]}, {"data_repository_associations": [link(prefix="s3://my-data/v1")]}, "data_repository_associations[0].prefix: s3://my-data/v1/ is an address"),
+    ("FMB-18", {"scripts": "scripts"}, {"scripts": "s3://bucket/x"}, "path: s3://bucket/x is an address; give a folder beside the project file"),
     ("TP-07", {"capacity": Capacity(mode="training_plan", availability_zone="usw2-az1"), "primary": "usw2-az1"}, {"capacity": Capacity(mode="training_plan", availability_zone="usw2-az1"), "primary": "usw2-az2"}, "capacity.availability_zone: usw2-az1, but the nodes stand in usw2-az2"),
     ("CB-21", offered("us-east-1"), offered("eu-west-1"), "instance_type: Capacity Blocks of p4d.24xlarge are not listed for eu-west-1: us-east-1, us-east-2, us-west-2"),
     ("CB-21", offered(None), offered("us-gov-west-1"), "not listed for us-gov-west-1"),

@@ -179,7 +179,13 @@ def zone_by_id(*, capacity: Capacity, availability_zones: Sequence[str]) -> Iter
 
 def _elsewhere(capacity: Capacity, primary: str) -> Iterator[Violation]:
     zone = capacity.availability_zone
-    if zone is not None and primary and zone != primary:
+    if zone is None or not primary or zone == primary:
+        return
+    bought, here = catalog.parse_zone(zone), catalog.parse_zone(primary)
+    if bought and here and bought.by_id != here.by_id:  # us-west-2a and usw2-az2 can be the same zone
+        text = f"{zone} cannot be compared with {primary}, where the nodes stand: one is a name, the other an id"
+        yield Violation("capacity.availability_zone", text, "write zone ids in both places")
+    else:
         text = f"{zone}, but the nodes stand in {primary}"
         yield Violation(
             "capacity.availability_zone", text, "change network.primary_availability_zone, or the zone here"

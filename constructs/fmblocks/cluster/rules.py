@@ -314,7 +314,9 @@ def volume_key(*, node_provisioning: NodeProvisioning, volume_kms_key_given: boo
 @rule("FMB-18")
 def scripts_beside(*, scripts: str) -> Iterator[Violation]:
     """The folder stands beside the project file: everything in it is uploaded."""
-    if Path(scripts).is_absolute() or ".." in Path(scripts).parts:
+    if "://" in scripts:
+        yield Violation("path", f"{scripts} is an address", "give a folder beside the project file: it is uploaded")
+    elif Path(scripts).is_absolute() or ".." in Path(scripts).parts:
         yield Violation("path", f"{scripts} is not below the project file's folder", "move the scripts beside the file")
 
 

@@ -60,7 +60,9 @@ _NO_SPOT = ("p6e-gb200.", "trn2u.")
 def spot_sold(*, instance_type: str, capacity: Capacity) -> Iterator[Violation]:
     """Some types are not sold as spot."""
     if capacity.mode is CapacityMode.SPOT and instance_type.startswith(_NO_SPOT):
-        yield Violation("capacity.mode", f"{instance_type} is not sold as spot", "use a Capacity Block or on_demand")
+        yield Violation(
+            "capacity.mode", f"{instance_type} is not sold as spot", "buy it another way: see CB-02 and TP-03"
+        )
 
 
 @rule("PG-03")

@@ -134,7 +134,7 @@ def zone_addresses(
         found = given or slots(cidr, zone, primary=zone == primary)
         if found is None:
             if parse_zone(zone) is not None:
-                hint = f"add network.subnets: {{{zone}: {{private: …, public: …}}}}"
+                hint = f"check that the zone exists, then add network.subnets: {{{zone}: {{private: …, public: …}}}}"
                 yield Violation("availability_zones", f"{zone} has no fixed place in {cidr}", hint)
             continue
         for kind, text in (("private", found.private), ("public", found.public)):

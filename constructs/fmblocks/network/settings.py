@@ -42,6 +42,9 @@ class Network(Settings):
 
     FOREIGN: ClassVar = {
         "vpc": "this version creates its own VPC in the stacks; the constructs take an existing ec2.IVpc",
+        "vpc_id": "this version creates its own VPC in the stacks; the constructs take an existing ec2.IVpc",
+        "subnet_ids": "this version creates its own subnets in the stacks; the constructs take existing ones",
+        "vpc_cidr": "the key is cidr",
         "azs": "the key is availability_zones",
         "nat": "the key is nat_gateways",
         "subnet": "nodes always stand in private subnets: leave the key out",

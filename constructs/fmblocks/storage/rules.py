@@ -287,6 +287,10 @@ def bucket_names(*, data_repository_associations: Sequence[LinkedPaths]) -> Iter
         if link.bucket is not None and (fault := bucket_name_fault(link.bucket)):
             hint = "write the bucket's name alone" if ":" in link.bucket else "check the name"
             yield Violation(f"data_repository_associations[{index}].bucket", f"{link.bucket} {fault}", hint)
+        if "://" in link.prefix:
+            text = f"{link.prefix} is an address"
+            hint = "write the part behind the bucket, for example v1/"
+            yield Violation(f"data_repository_associations[{index}].prefix", text, hint)
 
 
 # What an SSM parameter's name takes, under which the bucket is published.

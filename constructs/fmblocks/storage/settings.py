@@ -105,6 +105,11 @@ class Lustre(Settings):
 
     FOREIGN: ClassVar = {
         "throughput": "the key is throughput_mbps_per_tib",
+        "per_unit_storage_throughput": "the key is throughput_mbps_per_tib",
+        "storage_capacity": "the key is capacity_gib",
+        "metadata_configuration": "the key is metadata",
+        "efa": "the key is efa_enabled",
+        "enable_efa": "the key is efa_enabled",
         "capacity": "the key is capacity_gib",
         "storage_capacity_gib": "the key is capacity_gib",
         "subnets": "Lustre takes one subnet, that of network.primary_availability_zone: leave the key out",
