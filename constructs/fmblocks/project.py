@@ -192,6 +192,8 @@ def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Fin
         for index, group in enumerate(training.node_groups):
             values = {
                 **_fields(group),
+                "orchestrator": orchestrator,
+                "node_provisioning": training.node_provisioning,
                 "capacity_mode": group.capacity.mode,
                 "training_plan_arn": group.capacity.training_plan_arn,
                 "placement_mode": group.placement.mode,

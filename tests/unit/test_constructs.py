@@ -189,6 +189,10 @@ def test_spot_groups(stack: cdk.Stack, cluster: Callable[..., fm.HyperPodSlurmCl
         name="gpu", role=fm.NodeRole.COMPUTE, instance_type="p5.48xlarge", count=2, capacity=fm.CapacityMode.SPOT
     )
     cluster(instance_groups=[CONTROLLER, spot])
+    said = assertions.Match.string_like_regexp(
+        r"instance_groups\[1\]\.capacity: AWS describes spot groups .* for EKS only"
+    )
+    assertions.Annotations.from_stack(stack).has_warning("/S/Cluster", said)
     (found,) = assertions.Template.from_stack(stack).find_resources("AWS::SageMaker::Cluster").values()
     assert found["Properties"]["InstanceGroups"][1]["CapacityRequirements"] == {"Spot": {}}
 

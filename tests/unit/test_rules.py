@@ -105,6 +105,11 @@ def blocks(orchestrator: Orchestrator, *ids: str) -> dict[str, Any]:
     return {"orchestrator": orchestrator, "node_groups": groups}
 
 
+def spotty(orchestrator: Orchestrator, provisioning: str, mode: str = "spot") -> dict[str, Any]:
+    given = {"node_provisioning": NodeProvisioning(provisioning), "capacity_mode": CapacityMode(mode)}
+    return {"orchestrator": orchestrator, **given}
+
+
 def fabric(instance_type: str) -> SimpleNamespace:
     return SimpleNamespace(name="g", instance_type=instance_type, efa=Efa())
 
@@ -353,6 +358,9 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("CR-07", {"capacity": Capacity(mode="odcr", availability_zone="us-west-2a"), "primary": "us-west-2a"}, {"capacity": Capacity(mode="odcr", availability_zone="us-west-2a"), "primary": "usw2-az2"}, "us-west-2a cannot be compared with usw2-az2, where the nodes stand: one is a name, the other an id; write zone ids"),
     ("FMB-08", {"data_repository_associations": [link(prefix="v1/")]}, {"data_repository_associations": [link(prefix="s3://my-data/v1")]}, "data_repository_associations[0].prefix: s3://my-data/v1/ is an address"),
     ("FMB-18", {"scripts": "scripts"}, {"scripts": "s3://bucket/x"}, "path: s3://bucket/x is an address; give a folder beside the project file"),
+    ("FMB-28", spotty(Orchestrator.EC2, "standard"), spotty(Orchestrator.HYPERPOD_SLURM, "continuous"), "capacity.mode: AWS describes spot groups of HyperPod for EKS only"),
+    ("FMB-28", spotty(Orchestrator.HYPERPOD_EKS, "continuous"), spotty(Orchestrator.HYPERPOD_EKS, "standard"), "node_provisioning is standard; write node_provisioning: continuous"),
+    ("FMB-28", spotty(Orchestrator.HYPERPOD_SLURM, "standard", "on_demand"), spotty(Orchestrator.HYPERPOD_SLURM, "standard"), "says nothing about Slurm"),
     ("TP-07", {"capacity": Capacity(mode="training_plan", availability_zone="usw2-az1"), "primary": "usw2-az1"}, {"capacity": Capacity(mode="training_plan", availability_zone="usw2-az1"), "primary": "usw2-az2"}, "capacity.availability_zone: usw2-az1, but the nodes stand in usw2-az2"),
     ("CB-21", offered("us-east-1"), offered("eu-west-1"), "instance_type: Capacity Blocks of p4d.24xlarge are not listed for eu-west-1: us-east-1, us-east-2, us-west-2"),
     ("CB-21", offered(None), offered("us-gov-west-1"), "not listed for us-gov-west-1"),

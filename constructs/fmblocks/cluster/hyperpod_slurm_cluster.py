@@ -21,7 +21,7 @@ from fmblocks.capacity.settings import CapacityMode
 from fmblocks.catalog import normalise
 from fmblocks.cluster import rules
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
-from fmblocks.cluster.settings import NodeProvisioning, NodeRecovery, NodeRole
+from fmblocks.cluster.settings import NodeProvisioning, NodeRecovery, NodeRole, Orchestrator
 from fmblocks.compute.settings import PlacementMode
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
 
@@ -267,6 +267,8 @@ class HyperPodSlurmCluster(cdk.Resource):
                     "types": known,
                     "placement_group_name": None,
                     "ebs_volume_gib": group.ebs_volume_gib,
+                    "orchestrator": Orchestrator.HYPERPOD_SLURM,
+                    "node_provisioning": values["node_provisioning"],
                     "capacity_mode": group.capacity,
                     "placement_mode": PlacementMode.AUTO,
                     "training_plan_arn": group.training_plan_arn,

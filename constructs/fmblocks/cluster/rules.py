@@ -240,6 +240,21 @@ def spot_for_work_only(*, role: NodeRole, capacity_mode: CapacityMode) -> Iterat
         yield Violation("capacity.mode", f"spot nodes can be taken away, and role {role} cannot", "use on_demand")
 
 
+@rule("FMB-28")
+def spot_of_hyperpod(
+    *, orchestrator: Orchestrator, node_provisioning: NodeProvisioning, capacity_mode: CapacityMode
+) -> Iterator[Violation]:
+    """AWS describes spot groups for EKS with continuous provisioning; about Slurm it says nothing."""
+    if capacity_mode is not CapacityMode.SPOT or not orchestrator.hyperpod:
+        return
+    if not orchestrator.kubernetes:
+        text = "AWS describes spot groups of HyperPod for EKS only, and says nothing about Slurm"
+        yield Violation("capacity.mode", text, "use on_demand or a training plan unless you have seen it work")
+    elif node_provisioning is not NodeProvisioning.CONTINUOUS:
+        text = f"AWS describes spot groups with continuous provisioning, and node_provisioning is {node_provisioning}"
+        yield Violation("capacity.mode", text, "write node_provisioning: continuous")
+
+
 _PLAN = r"arn:aws[a-z\-]*:sagemaker:(?P<region>[a-z0-9\-]*):(?P<account>[0-9]{12}):training-plan/.*"
 
 
@@ -387,8 +402,8 @@ def pcs_blocks(*, orchestrator: Orchestrator, node_groups: Sequence[Bought]) -> 
 
 
 SCRIPTS = ("HP-08",)
-GROUP = ("FMB-09", "FMB-16", "FMB-19", "HP-03", "HP-13", "X-02", "TP-01", "TP-03")
-GROUP_CONSTRUCT = ("HP-01", "FMB-09", "FMB-19", "HP-03", "HP-13", "X-02", "TP-01", "TP-03")
+GROUP = ("FMB-09", "FMB-16", "FMB-19", "FMB-28", "HP-03", "HP-13", "X-02", "TP-01", "TP-03")
+GROUP_CONSTRUCT = ("HP-01", "FMB-09", "FMB-19", "FMB-28", "HP-03", "HP-13", "X-02", "TP-01", "TP-03")
 HYPERPOD = ("HP-02",)
 SLURM = ("HP-11", "HP-12")
 CLUSTER = (*HYPERPOD, *SLURM)
