@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fmblocks.capacity.settings import CapacityMode
 from fmblocks.catalog import InstanceType, Types
 from fmblocks.cluster.rules import addresses_per_node
-from fmblocks.cluster.settings import NodeGroup
+from fmblocks.cluster.settings import NodeGroup, Training
 from fmblocks.rulebook import entries
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ def make_plan(
         dense_pflops={precision: _pflops(accelerated, precision) for precision in _PRECISIONS},
         efa_gbps_per_node={group.name: kind.efa_gbps_total for group, kind in with_efa},
         efa_gbps=_sum(group.count * kind.efa_gbps_total if kind.efa_gbps_total else None for group, kind in with_efa),
-        addresses_needed=lustre_addresses + _node_addresses(project),
+        addresses_needed=lustre_addresses + _node_addresses(project.training, types),
         addresses_usable=None if primary_subnet_size is None else primary_subnet_size - _KEPT_ADDRESSES,
         # At most an ENA interface beside every EFA one; HyperPod does not say how it lays them out.
         network_interfaces=sum(group.count * (kind.max_efa_interfaces + 1) for group, kind in paired),
@@ -149,10 +149,9 @@ def _lustre_mbps(project: Project) -> float | None:
     return lustre.capacity_gib / _GIB_PER_TIB * lustre.throughput_mbps_per_tib
 
 
-def _node_addresses(project: Project) -> int:
-    if (training := project.training) is None:
+def _node_addresses(training: Training | None, types: Types) -> int:
+    if training is None:
         return 0
-    types = project.instance_types
     return sum(
         group.count * addresses_per_node(training.orchestrator, group.instance_type, types)
         for group in training.node_groups

@@ -621,9 +621,12 @@ def test_context_of_the_wrong_shape_is_refused(cdk_context: dict[str, Any], key:
         )
 
 
-@pytest.mark.parametrize("zones", [["az01"], ["usw2-az3", "3"]])
-def test_zones_that_do_not_exist_are_refused(stack: cdk.Stack, zones: list[str]) -> None:
-    with pytest.raises(fm.FindingsError, match="FMB-0"):
+@pytest.mark.parametrize(
+    ("zones", "said"),
+    [(["usw2-az01"], r"\[FMB-01\].*usw2-az01 is neither a zone id"), (["3"], r"\[FMB-02\] availability_zones: ")],
+)
+def test_zones_that_do_not_exist_are_refused(stack: cdk.Stack, zones: list[str], said: str) -> None:
+    with pytest.raises(fm.FindingsError, match=said):
         fm.ClusterVpc(stack, "Vpc", availability_zones=zones)
 
 

@@ -235,7 +235,7 @@ def init(
     else:
         files = first_files(name, region, zone, instance_type, count)
         findings += _trial(files)
-        if not any(one.severity is Severity.ERROR for one in findings) and (taken := [*filter(_there, files)]):
+        if taken := [file for file in files if Path(file).exists()]:
             text, hint = f"{', '.join(taken)} is here already: nothing was written", "use an empty folder"
             findings.append(Finding("SHAPE", Severity.ERROR, "", text, hint))
     if failed := any(one.severity is Severity.ERROR for one in findings):
@@ -252,10 +252,6 @@ def init(
     if failed:
         raise typer.Exit(1)
     typer.echo(f"next: npx cdk deploy TrainingStack, or fmblocks plan {name}.yaml first", err=True)
-
-
-def _there(file: str) -> bool:
-    return Path(file).exists()
 
 
 def _trial(files: Mapping[str, str]) -> list[Finding]:
