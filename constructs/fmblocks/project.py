@@ -138,8 +138,8 @@ def schema() -> str:
 def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Finding]:
     region, account, types = project.region, project.account, project.instance_types
     network = {**_fields(project.network), "region": region, "primary": project.network.primary}
-    for finding in check(network_rules.RULES, network, path="network"):
-        yield replace(finding, path="region") if finding.rule == "FMB-05" else finding
+    yield from check(network_rules.RULES, network, path="network")
+    yield from check(network_rules.WHOLE, network)
     yield from check(governance_rules.RULES, {"tags": project.tags, "suppress": project.suppress})
     prometheus = _fields(project.observability.prometheus)
     yield from check(observability_rules.RULES, prometheus, path="observability.prometheus")

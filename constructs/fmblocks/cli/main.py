@@ -14,10 +14,11 @@ from typing import Annotated
 
 import typer
 
-from fmblocks.catalog import REGIONS, instance_types
+from fmblocks.catalog import instance_types
 from fmblocks.cli import local
 from fmblocks.cli.init import first_files
-from fmblocks.findings import RULES, Finding, FindingsError, Severity
+from fmblocks.findings import RULES, Finding, FindingsError, Severity, check
+from fmblocks.network import rules as network_rules
 from fmblocks.plan import Plan, make_plan
 from fmblocks.project import LoadedProject, Project, lustre_addresses, primary_subnet_size
 from fmblocks.project import schema as schema_text
@@ -227,12 +228,9 @@ def init(
     region = region or typer.prompt("region", default="us-west-2", err=True)
     instance_type = instance_type or typer.prompt("instance type of the compute nodes", default="g6.2xlarge", err=True)
     count = typer.prompt("compute nodes", default=2, type=int, err=True) if count is None else count
-    findings: list[Finding] = []
     files: dict[str, str] = {}
-    if region not in REGIONS:
-        hint = "see the Regions page of your account"
-        findings.append(Finding("FMB-05", Severity.ERROR, "region", f"{region} is not an AWS region", hint))
-    else:
+    findings = check(network_rules.WHOLE, {"region": region})
+    if not findings:
         files = first_files(name, region, zone, instance_type, count)
         findings += _trial(files)
         if taken := [file for file in files if Path(file).exists()]:

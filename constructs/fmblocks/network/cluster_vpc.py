@@ -79,7 +79,7 @@ class ClusterVpc(Construct):
         region = cdk.Stack.of(self).region
         check_arguments(
             self,
-            rules.RULES,
+            (*rules.RULES, *rules.WHOLE),
             {
                 "cidr": cidr,
                 "availability_zones": self.availability_zones,

@@ -178,4 +178,6 @@ def distinct_zones(*, availability_zones: Sequence[str]) -> Iterator[Violation]:
         yield Violation("availability_zones", f"{', '.join(twice)} is named twice", "name each zone once")
 
 
-RULES = ("NET-01", "FMB-17", "FMB-01", "FMB-02", "FMB-03", "FMB-04", "FMB-05", "FMB-06", "FMB-07", "FMB-14")
+RULES = ("NET-01", "FMB-17", "FMB-01", "FMB-02", "FMB-03", "FMB-04", "FMB-06", "FMB-07", "FMB-14")
+# About a key that stands outside network.
+WHOLE = ("FMB-05",)
