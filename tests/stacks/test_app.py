@@ -133,18 +133,27 @@ def test_projects_of_one_name_are_refused(root: Path, tmp_path: Path, cdk_contex
     assert "matches no file" in found.stderr
 
 
-def test_the_wheel_gives_the_same_templates(root: Path, tmp_path: Path, cdk_context: dict[str, Any]) -> None:
-    """Installed in a folder with no checkout on the path, from a build of what is committed and not."""
-    built = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path / "dist")]
+@pytest.fixture(scope="module")
+def installed(root: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from what is committed and not, in a folder of its own."""
+    folder = tmp_path_factory.mktemp("wheel")
+    built = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder / "dist")]
     subprocess.run(built, cwd=root, check=True, capture_output=True)
-    (wheel,) = (tmp_path / "dist").glob("*.whl")
-    shutil.unpack_archive(wheel, tmp_path / "installed", "zip")
+    (wheel,) = (folder / "dist").glob("*.whl")
+    shutil.unpack_archive(wheel, folder / "installed", "zip")
+    return folder / "installed"
+
+
+def test_the_wheel_gives_the_same_templates(
+    root: Path, tmp_path: Path, installed: Path, cdk_context: dict[str, Any]
+) -> None:
+    """Used in a folder with no checkout on the path."""
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     shutil.copy(root / "app.py", elsewhere)
     shutil.copytree(root / "projects", elsewhere / "projects")
     context = {**cdk_context, "project": "projects/slurm-p5en.yaml"}
-    from_wheel = run(elsewhere, tmp_path / "wheel", context, PYTHONPATH=str(tmp_path / "installed"))
+    from_wheel = run(elsewhere, tmp_path / "wheel", context, PYTHONPATH=str(installed))
     assert from_wheel.returncode == 0, from_wheel.stderr
     from_checkout = run(root, tmp_path / "checkout", context)
     assert from_checkout.returncode == 0, from_checkout.stderr
@@ -156,7 +165,7 @@ def test_the_wheel_gives_the_same_templates(root: Path, tmp_path: Path, cdk_cont
     shown = subprocess.run(
         [sys.executable, "-P", "-c", where],
         cwd=elsewhere,
-        env={**os.environ, "PYTHONPATH": str(tmp_path / "installed")},
+        env={**os.environ, "PYTHONPATH": str(installed)},
         capture_output=True,
         text=True,
         check=True,
@@ -164,12 +173,13 @@ def test_the_wheel_gives_the_same_templates(root: Path, tmp_path: Path, cdk_cont
     assert str(root) not in shown.stdout
 
 
-def test_the_readme_app_synthesizes(root: Path, tmp_path: Path, cdk_context: dict[str, Any]) -> None:
-    """The app of the README, which passes its own VPC, bucket, key and role, run as it stands there."""
+def test_the_readme_app_synthesizes(root: Path, tmp_path: Path, installed: Path, cdk_context: dict[str, Any]) -> None:
+    """The app of the README, which passes its own VPC, bucket, key and role, run as it stands there, on the wheel."""
     readme = (root / "README.md").read_text()
     (app,) = [code for code in re.findall(r"```python\n(.*?)```", readme, re.DOTALL) if "app.synth()" in code]
-    (tmp_path / "app.py").write_text(app)
-    found = run(tmp_path, tmp_path / "out", {**cdk_context})
+    # What it imports must be the wheel's, or the test is about the checkout.
+    (tmp_path / "app.py").write_text(f"{app}\nassert fm.__file__.startswith({str(installed)!r}), fm.__file__\n")
+    found = run(tmp_path, tmp_path / "out", {**cdk_context}, PYTHONPATH=str(installed))
     assert found.returncode == 0, found.stderr
     template = json.loads(next((tmp_path / "out").glob("*.template.json")).read_text())
     kinds = [resource["Type"] for resource in template["Resources"].values()]
