@@ -33,12 +33,18 @@ if TYPE_CHECKING:
     from fmblocks.storage.lustre_file_system import ILustreFileSystem as ILustreFileSystem
     from fmblocks.storage.lustre_file_system import LustreFileSystem as LustreFileSystem
     from fmblocks.storage.lustre_security_group import LustreSecurityGroup as LustreSecurityGroup
+    from fmblocks.storage.settings import DataCompressionType as DataCompressionType
     from fmblocks.storage.settings import DataRepositoryEvent as DataRepositoryEvent
     from fmblocks.storage.settings import DeploymentType as DeploymentType
+    from fmblocks.storage.settings import DriveCacheType as DriveCacheType
     from fmblocks.storage.settings import LustreMetadataMode as LustreMetadataMode
+    from fmblocks.storage.settings import ReadCacheSizingMode as ReadCacheSizingMode
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "ReadCacheSizingMode": "storage.settings",
+    "DriveCacheType": "storage.settings",
+    "DataCompressionType": "storage.settings",
     "CapacityMode": "capacity.settings",
     "ClusterVpc": "network.cluster_vpc",
     "DataBucket": "storage.data_bucket",
@@ -72,9 +78,11 @@ __all__ = [
     "CapacityMode",
     "ClusterVpc",
     "DataBucket",
+    "DataCompressionType",
     "DataRepositoryAssociation",
     "DataRepositoryEvent",
     "DeploymentType",
+    "DriveCacheType",
     "EfaSecurityGroup",
     "Finding",
     "FindingsError",
@@ -93,6 +101,7 @@ __all__ = [
     "NodeRole",
     "Project",
     "ProjectKey",
+    "ReadCacheSizingMode",
     "SlurmInstanceGroup",
     "StorageType",
     "ZoneAddresses",

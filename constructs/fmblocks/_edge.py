@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from fmblocks.catalog import Types, merged
 from fmblocks.catalog.settings import CatalogEntry
-from fmblocks.findings import Finding, FindingsError, Severity, check, raise_errors
+from fmblocks.findings import Finding, FindingsError, Severity, check, not_a_member, raise_errors
 
 SUPPRESS = "fmblocks:suppress"
 CATALOG = "fmblocks:catalog"
@@ -162,8 +162,7 @@ def member(kind: type[Member], value: Member | str, name: str) -> Member:
     try:
         return kind(value)
     except ValueError:
-        known = ", ".join(kind)
-        raise FindingsError([fault(name, f"{value!r} is no {kind.__name__}", f"take one of {known}")]) from None
+        raise FindingsError([not_a_member(kind, value, name)]) from None
 
 
 def concrete(name: str, value: object) -> None:
@@ -184,6 +183,15 @@ def zone_of(subnet: ec2.ISubnet) -> str | None:
     except RuntimeError:  # CDK refuses to say what it was not told
         return None
     return None if unresolved(zone) else zone
+
+
+def cidr_of(subnet: ec2.ISubnet) -> str | None:
+    """The address range of a subnet; None where it is not known, as with most imported subnets."""
+    try:
+        cidr = subnet.ipv4_cidr_block
+    except RuntimeError:  # CDK refuses to say what it was not told
+        return None
+    return None if unresolved(cidr) else cidr
 
 
 def fault(path: str, message: str, hint: str) -> Finding:

@@ -8,6 +8,7 @@ of whose inputs is a token is skipped: nobody knows the value yet).
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -96,6 +97,32 @@ def rule(id: str) -> Callable[[Callable[..., Iterator[Violation]]], Callable[...
         return function
 
     return register
+
+
+CHOICES: dict[type[StrEnum], str] = {}
+
+
+def choice(id: str, kind: type[StrEnum]) -> None:
+    """Register "the value is a member of ``kind``" as the rule ``id``.
+
+    Both edges make members of what a user wrote before any rule runs, so they ask :func:`not_a_member` there.
+    """
+    CHOICES[kind] = id
+
+    def chosen(*, value: object) -> Iterator[Violation]:
+        if value not in tuple(kind):
+            alike = difflib.get_close_matches(str(value).lower(), tuple(kind), n=1)
+            hint = f"did you mean {alike[0]}?" if alike else f"take one of {', '.join(kind)}"
+            yield Violation("", f"{value} is not one of {', '.join(kind)}", hint)
+
+    rule(id)(chosen)
+
+
+def not_a_member(kind: type[StrEnum], value: object, path: str) -> Finding:
+    """The finding about a value that is no member of ``kind``, under the kind's own rule where it has one."""
+    if kind in CHOICES:
+        return check([CHOICES[kind]], {"value": value}, path=path)[0]
+    return Finding("SHAPE", Severity.ERROR, path, f"{value!r} is no {kind.__name__}", f"take one of {', '.join(kind)}")
 
 
 def _never(_: object) -> bool:

@@ -144,8 +144,10 @@ def _pflops(accelerated: Sequence[tuple[NodeGroup, InstanceType]], precision: st
 
 def _lustre_mbps(project: Project) -> float | None:
     lustre = project.storage.lustre
-    if lustre is None or lustre.throughput_mbps_per_tib is None:
+    if lustre is None:
         return None
+    if lustre.throughput_mbps_per_tib is None or lustre.capacity_gib is None:
+        return lustre.throughput_capacity_mbps
     return lustre.capacity_gib / _GIB_PER_TIB * lustre.throughput_mbps_per_tib
 
 
@@ -184,7 +186,8 @@ def _bills(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
     nat = project.network.nat_gateways
     yield f"{nat} NAT gateway{'s' if nat > 1 else ''}, by the hour and by the GB"
     if (lustre := project.storage.lustre) is not None:
-        yield f"Lustre, {lustre.capacity_gib} GiB, even after FoundationStack is destroyed"
+        size = f"{lustre.capacity_gib} GiB" if lustre.capacity_gib else "for what it holds and for its throughput"
+        yield f"Lustre, {size}, even after FoundationStack is destroyed"
     yield "the KMS key, and what is stored in buckets, log groups and the metrics workspace"
 
 

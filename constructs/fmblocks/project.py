@@ -13,6 +13,7 @@ import typing
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, cast
 
@@ -23,10 +24,10 @@ from fmblocks.capacity import rules as capacity_rules
 from fmblocks.catalog import Types, merged
 from fmblocks.catalog.settings import CatalogEntry
 from fmblocks.cluster import rules as cluster_rules
-from fmblocks.cluster.settings import Orchestrator, Training
+from fmblocks.cluster.settings import NodeGroup, Orchestrator, Training
 from fmblocks.compute import rules as compute_rules
 from fmblocks.document import Document, Location, path_text, read
-from fmblocks.findings import RULES, Finding, FindingsError, Severity, check
+from fmblocks.findings import CHOICES, RULES, Finding, FindingsError, Severity, check, not_a_member
 from fmblocks.governance import rules as governance_rules
 from fmblocks.governance.settings import Account, Suppression
 from fmblocks.network import rules as network_rules
@@ -136,14 +137,13 @@ def schema() -> str:
 
 
 def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Finding]:
-    region, account, types = project.region, project.account, project.instance_types
-    network = {**_fields(project.network), "region": region, "primary": project.network.primary}
+    network = {**_fields(project.network), "region": project.region, "primary": project.network.primary}
     yield from check(network_rules.RULES, network, path="network")
     yield from check(network_rules.WHOLE, network)
     yield from check(governance_rules.RULES, {"tags": project.tags, "suppress": project.suppress})
     prometheus = _fields(project.observability.prometheus)
     yield from check(observability_rules.RULES, prometheus, path="observability.prometheus")
-    if region is None:
+    if project.region is None:
         yield Finding(
             "FMB-11",
             Severity.WARNING,
@@ -151,68 +151,84 @@ def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Fin
             "is not given, so the rules that compare zones, ARNs and offers with a region are skipped",
             "add region to have them checked",
         )
-    if (lustre := project.storage.lustre) is not None:
-        values = {
-            **_fields(lustre),
-            "metadata_mode": lustre.metadata_mode,
-            "metadata_iops": lustre.metadata_iops,
-        }
-        values["region"] = region
-        yield from check((*storage_rules.RULES, *storage_rules.LUSTRE_PROJECT), values, path="storage.lustre")
-        for index, link in enumerate(lustre.data_repository_associations):
-            where = f"storage.lustre.data_repository_associations[{index}]"
-            yield from check(storage_rules.ASSOCIATION, _fields(link), path=where)
-    if (training := project.training) is not None:
-        orchestrator = training.orchestrator
-        values = {
-            **_fields(training),
-            "availability_zones": project.network.availability_zones,
-            "primary": project.network.primary,
-            "region": region,
-            "types": types,
-        }
-        of_all = (*cluster_rules.TRAINING, *capacity_rules.TRAINING, *compute_rules.TRAINING)
-        yield from check(of_all, values, path="training")
-        yield from check(cluster_rules.WHOLE, values)
-        if orchestrator.hyperpod:
-            yield from check(cluster_rules.HYPERPOD, values, path="training")
-            yield from check(("HP-29",), values)
-        if orchestrator is Orchestrator.HYPERPOD_SLURM:
-            yield from check(cluster_rules.SLURM, values, path="training")
-        if (size := primary_subnet_size(project.network)) is not None:
-            sized = {**values, "lustre_addresses": lustre_addresses(lustre), "primary_subnet_size": size}
-            yield from check(cluster_rules.PROJECT, sized, path="training")
-        if lustre is not None:
-            mounted = {**_fields(lustre), "node_groups": training.node_groups, "types": types}
-            yield from check(storage_rules.CLIENTS, mounted, path="storage.lustre")
-        of_group: tuple[str, ...] = (
-            cluster_rules.GROUP if orchestrator.hyperpod else ("FMB-09", *capacity_rules.EC2_GROUP)
-        )
-        of_group += () if orchestrator.hyperpod else compute_rules.EC2_GROUP
-        for index, group in enumerate(training.node_groups):
-            values = {
-                **_fields(group),
-                "orchestrator": orchestrator,
-                "node_provisioning": training.node_provisioning,
-                "capacity_mode": group.capacity.mode,
-                "training_plan_arn": group.capacity.training_plan_arn,
-                "placement_mode": group.placement.mode,
-                "placement_group_name": group.placement.group_name,
-                "types": types,
-                "region": region,
-                "account": account,
-                "primary": project.network.primary,
-                "availability_zones": project.network.availability_zones,
-                "now": now,
-            }
-            every = (*of_group, *capacity_rules.EVERY_GROUP, *compute_rules.EVERY_GROUP)
-            every += capacity_rules.DATED if now else ()
-            yield from check(every, values, path=f"training.node_groups[{index}]")
-        if (scripts := training.lifecycle_scripts) is not None:
+    if project.storage.lustre is not None:
+        yield from _check_lustre(project, project.storage.lustre)
+    if project.training is not None:
+        yield from _check_training(project, project.training)
+        for index, group in enumerate(project.training.node_groups):
+            yield from _check_group(project, project.training, group, f"training.node_groups[{index}]", now)
+        if (scripts := project.training.lifecycle_scripts) is not None:
             where = "training.lifecycle_scripts"
             outside = check(("FMB-18",), {"scripts": scripts.path}, path=where)
             values = {"path": str(folder / scripts.path), "on_init_complete": scripts.on_init_complete}
             yield from outside or check(cluster_rules.SCRIPTS, values, path=where)
+
+
+def _check_lustre(project: Project, lustre: Lustre) -> Iterator[Finding]:
+    values = {
+        **_fields(lustre),
+        "metadata_mode": lustre.metadata_mode,
+        "metadata_iops": lustre.metadata_iops,
+        "read_cache_sizing_mode": lustre.read_cache_sizing_mode,
+        "read_cache_size_gib": lustre.read_cache_size_gib,
+        "kms_key_given": False,  # the stack gives the project's key where one is taken
+        "region": project.region,
+    }
+    where = "storage.lustre"
+    yield from check((*storage_rules.RULES, *storage_rules.LUSTRE_PROJECT), values, path=where)
+    if (size := primary_subnet_size(project.network)) is not None:
+        room = {"lustre_addresses": lustre_addresses(lustre), "subnet_size": size}
+        yield from check(("FSX-27",), room, path=where)
+    for index, link in enumerate(lustre.data_repository_associations):
+        yield from check(
+            storage_rules.ASSOCIATION, _fields(link), path=f"{where}.data_repository_associations[{index}]"
+        )
+    if project.training is not None:
+        mounted = {**values, "node_groups": project.training.node_groups, "types": project.instance_types}
+        yield from check(storage_rules.CLIENTS, mounted, path=where)
+
+
+def _check_training(project: Project, training: Training) -> Iterator[Finding]:
+    values = {
+        **_fields(training),
+        "availability_zones": project.network.availability_zones,
+        "primary": project.network.primary,
+        "region": project.region,
+        "types": project.instance_types,
+    }
+    of_all: tuple[str, ...] = (*cluster_rules.TRAINING, *capacity_rules.TRAINING, *compute_rules.TRAINING)
+    of_all += cluster_rules.HYPERPOD if training.orchestrator.hyperpod else ()
+    of_all += cluster_rules.SLURM if training.orchestrator is Orchestrator.HYPERPOD_SLURM else ()
+    yield from check(of_all, values, path="training")
+    yield from check(cluster_rules.WHOLE, values)
+    if (size := primary_subnet_size(project.network)) is not None:
+        values["lustre_addresses"] = lustre_addresses(project.storage.lustre)
+        yield from check(cluster_rules.PROJECT, {**values, "primary_subnet_size": size}, path="training")
+
+
+def _check_group(
+    project: Project, training: Training, group: NodeGroup, where: str, now: datetime | None
+) -> Iterator[Finding]:
+    values = {
+        **_fields(group),
+        "orchestrator": training.orchestrator,
+        "node_provisioning": training.node_provisioning,
+        "capacity_mode": group.capacity.mode,
+        "training_plan_arn": group.capacity.training_plan_arn,
+        "placement_mode": group.placement.mode,
+        "placement_group_name": group.placement.group_name,
+        "types": project.instance_types,
+        "region": project.region,
+        "account": project.account,
+        "primary": project.network.primary,
+        "availability_zones": project.network.availability_zones,
+        "now": now,
+    }
+    rules: tuple[str, ...] = cluster_rules.GROUP
+    if not training.orchestrator.hyperpod:
+        rules = ("FMB-09", *capacity_rules.EC2_GROUP, *compute_rules.EC2_GROUP)
+    rules += (*capacity_rules.EVERY_GROUP, *compute_rules.EVERY_GROUP)
+    yield from check((*rules, *(capacity_rules.DATED if now else ())), values, path=where)
 
 
 def lustre_addresses(lustre: Lustre | None) -> int:
@@ -220,7 +236,12 @@ def lustre_addresses(lustre: Lustre | None) -> int:
     if lustre is None:
         return 0
     return storage_rules.addresses(
-        lustre.capacity_gib, lustre.throughput_mbps_per_tib, lustre.efa_enabled, lustre.metadata_iops
+        storage_type=lustre.storage_type,
+        capacity_gib=lustre.capacity_gib,
+        throughput_mbps_per_tib=lustre.throughput_mbps_per_tib,
+        throughput_capacity_mbps=lustre.throughput_capacity_mbps,
+        efa_enabled=lustre.efa_enabled,
+        metadata_iops=lustre.metadata_iops,
     )
 
 
@@ -255,9 +276,14 @@ def _shape_finding(model: type[BaseModel], document: Document, details: ErrorDet
     location = tuple(part for part in details["loc"] if part != "[key]")
     if details["type"] == "empty":
         location += (str((details.get("ctx") or {})["key"]),)
+    where, line = path_text(location), document.line(location)
+    if details["type"] == "enum" and (kind := _enum_at(model, location)) in CHOICES:
+        return replace(not_a_member(kind, details["input"], where), file=document.file, line=line)
     message, hint = _shape_text(model, location, details)
-    line = document.line(location)
-    return Finding("SHAPE", Severity.ERROR, path_text(location), message, hint, document.file, line)
+    rule = "SHAPE"
+    if details["type"] == "extra_forbidden":
+        rule = getattr(_model_at(model, location[:-1]), "FOREIGN_RULES", {}).get(location[-1], rule)
+    return Finding(rule, Severity.ERROR, where, message, hint, document.file, line)
 
 
 def _shape_text(model: type[BaseModel], location: Location, details: ErrorDetails) -> tuple[str, str]:
@@ -317,6 +343,13 @@ def _model_at(model: type[BaseModel], location: Location) -> type[BaseModel] | N
             current = _inner(current)
         current = _unwrapped(current)
     return current if _is_model(current) else None
+
+
+def _enum_at(model: type[BaseModel], location: Location) -> type[StrEnum]:
+    """The enum of which the value at ``location`` is no member."""
+    around = _model_at(model, location[:-1])
+    annotation = around.model_fields[str(location[-1])].annotation if around else None
+    return cast("type[StrEnum]", _unwrapped(annotation))
 
 
 def _unwrapped(annotation: Any) -> Any:

@@ -18,11 +18,13 @@ class Settings(BaseModel):
     """Base of every model a user writes.
 
     ``FOREIGN`` names keys that people bring from other tools, or that belong to a subject which this version does not
-    build, with what to do instead: they are refused with that text, not as unknown keys.
+    build, with what to do instead: they are refused with that text, not as unknown keys. ``FOREIGN_RULES`` names the
+    rule of those that have one.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
     FOREIGN: ClassVar[Mapping[str, str]] = {}
+    FOREIGN_RULES: ClassVar[Mapping[str, str]] = {}
 
     @model_validator(mode="before")
     @classmethod
@@ -40,17 +42,6 @@ def _holds_settings(model: type[BaseModel], key: str) -> bool:
     annotation = model.model_fields[key].annotation
     parts = (annotation, *typing.get_args(annotation))
     return any(isinstance(part, type) and issubclass(part, Settings) for part in parts)
-
-
-def later(*names: str, now: str) -> BeforeValidator:
-    """Refuses values that the design knows and this version does not build, with their own message."""
-
-    def refuse(value: object) -> object:
-        if isinstance(value, str) and value.strip().lower() in names:
-            raise PydanticCustomError("later", "is not built in this version: use {now}", {"now": now})
-        return value
-
-    return BeforeValidator(refuse)
 
 
 def _number(value: object) -> object:

@@ -113,6 +113,15 @@ class FoundationStack(cdk.Stack):
             storage_type=settings.storage_type,
             capacity_gib=settings.capacity_gib,
             throughput_mbps_per_tib=settings.throughput_mbps_per_tib,
+            throughput_capacity_mbps=settings.throughput_capacity_mbps,
+            read_cache_sizing_mode=settings.read_cache_sizing_mode,
+            read_cache_size_gib=settings.read_cache_size_gib,
+            drive_cache_type=settings.drive_cache_type,
+            data_compression_type=settings.data_compression_type,
+            automatic_backup_retention_days=settings.automatic_backup_retention_days,
+            daily_automatic_backup_start_time=settings.daily_automatic_backup_start_time,
+            copy_tags_to_backups=settings.copy_tags_to_backups,
+            weekly_maintenance_start_time=settings.weekly_maintenance_start_time,
             efa_enabled=settings.efa_enabled,
             efa_security_group=self.efa_security_group,
             metadata_mode=settings.metadata_mode,
@@ -140,6 +149,7 @@ class FoundationStack(cdk.Stack):
                 auto_import=link.auto_import,
                 auto_export=link.auto_export,
                 batch_import_metadata_on_create=link.batch_import_metadata_on_create,
+                imported_file_chunk_size_mib=link.imported_file_chunk_size_mib,
             )
         for name, value, description in (
             ("file-system-id", file_system.file_system_id, "Lustre file system"),

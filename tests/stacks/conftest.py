@@ -23,6 +23,31 @@ FORMS = {
     "a region without an account": "region: us-west-2\nnetwork: {availability_zones: [usw2-az2]}\n",
     "two zones of any region": "network: {availability_zones: 2, nat_gateways: 2}\n",
     "continuous provisioning": "network: {availability_zones: 1}\n",
+    "hard disks with backups": """\
+network: {availability_zones: 1}
+storage:
+  lustre:
+    deployment_type: persistent_1
+    storage_type: hdd
+    capacity_gib: 6000
+    throughput_mbps_per_tib: 12
+    drive_cache_type: read
+    data_compression_type: lz4
+    automatic_backup_retention_days: 7
+    daily_automatic_backup_start_time: "05:00"
+    copy_tags_to_backups: true
+    weekly_maintenance_start_time: "7:06:00"
+""",
+    "intelligent tiering": """\
+network: {availability_zones: 1}
+storage:
+  lustre:
+    storage_type: intelligent_tiering
+    throughput_capacity_mbps: 4000
+    read_cache: {sizing_mode: user_provisioned, size_gib: 64}
+    metadata: {mode: user_provisioned, iops: 6000}
+    efa_enabled: true
+""",
 }
 TRAINING = """\
 storage: {lustre: {deployment_type: persistent_2, capacity_gib: 1200, throughput_mbps_per_tib: 125}}
@@ -80,10 +105,10 @@ def form(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     @functools.cache
     def write(text: str) -> Path:
         file = tmp_path_factory.mktemp("project") / "project.yaml"
-        training = TRAINING.replace("training:", "training:\n  node_provisioning: continuous")
-        file.write_text(
-            "name: my-project\n" + text + (training if text == FORMS["continuous provisioning"] else TRAINING)
-        )
+        rest = TRAINING[TRAINING.index("training:") :] if "storage:" in text else TRAINING
+        if text == FORMS["continuous provisioning"]:
+            rest = rest.replace("training:", "training:\n  node_provisioning: continuous")
+        file.write_text(f"name: my-project\n{text}{rest}")
         return file
 
     return write

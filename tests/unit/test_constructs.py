@@ -29,6 +29,15 @@ class _Nothing:
 
 
 CONTROLLER = fm.SlurmInstanceGroup(name="controller", role=fm.NodeRole.CONTROLLER, instance_type="m7i.xlarge", count=1)
+TIERING: dict[str, Any] = {
+    "storage_type": fm.StorageType.INTELLIGENT_TIERING,
+    "capacity_gib": None,
+    "throughput_mbps_per_tib": None,
+    "throughput_capacity_mbps": 4000,
+    "read_cache_sizing_mode": fm.ReadCacheSizingMode.NO_CACHE,
+    "metadata_mode": fm.LustreMetadataMode.USER_PROVISIONED,
+    "metadata_iops": 6000,
+}
 GPU = fm.SlurmInstanceGroup(name="gpu", role=fm.NodeRole.COMPUTE, instance_type="ml.p5.48xlarge", count=2)
 
 
@@ -104,6 +113,13 @@ def test_a_vpc_refuses(stack: cdk.Stack, rule: str, arguments: dict[str, Any]) -
         ("FSX-11", {"metadata_mode": fm.LustreMetadataMode.USER_PROVISIONED}),
         ("FSX-13", {"efa_enabled": True}),
         ("FMB-20", {"efa_enabled": True, "capacity_gib": 19200}),
+        ("FSX-07", {"drive_cache_type": fm.DriveCacheType.READ}),
+        ("FSX-08", {"storage_type": fm.StorageType.INTELLIGENT_TIERING}),
+        ("FSX-09", {**TIERING, "throughput_capacity_mbps": 5000}),
+        ("FSX-10", {**TIERING, "read_cache_sizing_mode": fm.ReadCacheSizingMode.USER_PROVISIONED}),
+        ("FSX-20", {"automatic_backup_retention_days": 91}),
+        ("FSX-21", {"data_compression_type": "zip"}),
+        ("FSX-30", {"weekly_maintenance_start_time": "Sunday"}),
     ],
 )
 def test_a_file_system_refuses(
@@ -112,6 +128,83 @@ def test_a_file_system_refuses(
     with pytest.raises(fm.FindingsError) as caught:
         lustre(**arguments)
     assert rule in rules_of(caught)
+
+
+@pytest.mark.parametrize(
+    ("rule", "arguments"),
+    [
+        ("FSX-12", {**TIERING, "metadata_mode": fm.LustreMetadataMode.AUTOMATIC, "metadata_iops": None}),
+        ("FMB-29", {**TIERING, "throughput_capacity_mbps": 2000}),
+    ],
+)
+def test_a_file_system_warns(
+    stack: cdk.Stack, lustre: Callable[..., fm.LustreFileSystem], rule: str, arguments: dict[str, Any]
+) -> None:
+    lustre(**arguments)
+    found = assertions.Annotations.from_stack(stack).find_warning("/S/Lustre", assertions.Match.any_value())
+    assert any(f"fmblocks:{rule}" in str(one.entry.data) for one in found)
+
+
+def test_intelligent_tiering_and_hard_disks_reach_the_template(stack: cdk.Stack, vpc: ec2.IVpc, lustre: Any) -> None:
+    lustre(**{**TIERING, "read_cache_sizing_mode": "user_provisioned", "read_cache_size_gib": 64})
+    fm.LustreFileSystem(
+        stack,
+        "Disks",
+        vpc=vpc,
+        vpc_subnet=vpc.private_subnets[0],
+        deployment_type=fm.DeploymentType.PERSISTENT_1,
+        storage_type=fm.StorageType.HDD,
+        capacity_gib=1800,
+        throughput_mbps_per_tib=40,
+        drive_cache_type=fm.DriveCacheType.NONE,
+        data_compression_type=fm.DataCompressionType.LZ4,
+        automatic_backup_retention_days=7,
+        daily_automatic_backup_start_time="05:00",
+        copy_tags_to_backups=True,
+        weekly_maintenance_start_time="7:06:00",
+    )
+    found = assertions.Template.from_stack(stack).find_resources("AWS::FSx::FileSystem")
+    tiering, disks = (
+        next(one["Properties"] for one in found.values() if one["Properties"]["StorageType"] == kind)
+        for kind in ("INTELLIGENT_TIERING", "HDD")
+    )
+    assert "StorageCapacity" not in tiering
+    assert tiering["LustreConfiguration"] == {
+        "DeploymentType": "PERSISTENT_2",
+        "ThroughputCapacity": 4000,
+        "DataReadCacheConfiguration": {"SizingMode": "USER_PROVISIONED", "SizeGiB": 64},
+        "MetadataConfiguration": {"Mode": "USER_PROVISIONED", "Iops": 6000},
+    }
+    assert disks["StorageCapacity"] == 1800
+    assert disks["LustreConfiguration"] == {
+        "DeploymentType": "PERSISTENT_1",
+        "PerUnitStorageThroughput": 40,
+        "DriveCacheType": "NONE",
+        "DataCompressionType": "LZ4",
+        "AutomaticBackupRetentionDays": 7,
+        "DailyAutomaticBackupStartTime": "05:00",
+        "CopyTagsToBackups": True,
+        "WeeklyMaintenanceStartTime": "7:06:00",
+    }
+
+
+def test_nothing_of_the_old_links_is_written(lustre: Any, stack: cdk.Stack) -> None:
+    """FSX-04: persistent_2 refuses them; associations take their place."""
+    link_to(lustre())
+    found = assertions.Template.from_stack(stack).find_resources("AWS::FSx::FileSystem")
+    (configuration,) = [one["Properties"]["LustreConfiguration"] for one in found.values()]
+    assert not {"ImportPath", "ExportPath", "AutoImportPolicy", "ImportedFileChunkSize"} & set(configuration)
+
+
+def test_a_subnet_without_room_is_refused(stack: cdk.Stack, vpc: ec2.IVpc, lustre: Any) -> None:
+    def subnet(id: str, cidr: str) -> ec2.ISubnet:
+        return ec2.Subnet.from_subnet_attributes(stack, id, subnet_id=f"subnet-{id}", ipv4_cidr_block=cidr)
+
+    with pytest.raises(fm.FindingsError, match=r"FSX-27\] vpc_subnet: 12 addresses"):
+        lustre(vpc_subnet=subnet("a", "10.0.0.0/28"), capacity_gib=26400)
+    fm.LustreFileSystem(
+        stack, "Other", vpc=vpc, vpc_subnet=subnet("b", "10.0.0.0/28"), capacity_gib=24000, throughput_mbps_per_tib=125
+    )
 
 
 def test_a_scratch_file_system_refuses_a_key(stack: cdk.Stack, lustre: Callable[..., fm.LustreFileSystem]) -> None:
@@ -326,6 +419,7 @@ def test_associations_of_one_file_system_wait_for_each_other(
     [
         ("DRA-03", {"file_system_path": "data"}),
         ("DRA-06", {"auto_import": [fm.DataRepositoryEvent.NEW, fm.DataRepositoryEvent.NEW]}),
+        ("DRA-07", {"imported_file_chunk_size_mib": 0}),
     ],
 )
 def test_an_association_refuses(
@@ -334,6 +428,11 @@ def test_an_association_refuses(
     given = {"file_system_path": "/data", "bucket": s3.Bucket.from_bucket_name(stack, "Bucket", "data")}
     with pytest.raises(fm.FindingsError, match=rule):
         fm.DataRepositoryAssociation(stack, "Link", file_system=lustre(), **{**given, **arguments})
+
+
+def test_a_file_system_with_backups_takes_no_association(lustre: Any) -> None:
+    with pytest.raises(fm.FindingsError, match="DRA-11\\] file_system: 7 days of backups"):
+        link_to(lustre(automatic_backup_retention_days=7))
 
 
 def test_scratch_1_takes_no_association(stack: cdk.Stack, lustre: Callable[..., fm.LustreFileSystem]) -> None:

@@ -107,7 +107,26 @@ BAD_SHAPES = [
     (SMALLEST + "inference: {endpoints: []}\n", "inference: cannot be used here; this version does not build it yet"),
     (SMALLEST + LUSTRE.replace("1200", "lots"), "storage.lustre.capacity_gib: lots is not a whole number"),
     (SMALLEST + LUSTRE.replace("1200", "1200.5"), "storage.lustre.capacity_gib: 1200.5 is not a whole number"),
-    (SMALLEST + LUSTRE.replace("1200", "null"), "storage.lustre.capacity_gib: null is not a whole number"),
+    (
+        SMALLEST + LUSTRE.replace("capacity", "data_compression_type: zip, capacity"),
+        "[FSX-21] storage.lustre.data_compression_type: zip is not one of none, lz4",
+    ),
+    (
+        SMALLEST + LUSTRE.replace("capacity", "import_path: s3://a, capacity"),
+        "[FSX-04] storage.lustre.import_path: cannot be used here; persistent_2 refuses it",
+    ),
+    (
+        SMALLEST + LUSTRE.replace("capacity", "root_squash: '1:1', capacity"),
+        "storage.lustre.root_squash: cannot be used here; CloudFormation cannot set it",
+    ),
+    (
+        SMALLEST.replace(
+            "]}", "], cidr: 10.0.0.0/20, subnets: {usw2-az2: {private: 10.0.0.0/28, public: 10.0.1.0/28}}}"
+        )
+        + LUSTRE.replace("1200", "26400"),
+        "[FSX-27] storage.lustre.capacity_gib: 12 addresses of its servers do not fit the 11",
+    ),
+    (SMALLEST + LUSTRE.replace("1200", "null"), "[FSX-02] storage.lustre.capacity_gib: is required with ssd"),
     (SMALLEST + LUSTRE.replace("_2", "_3"), "did you mean persistent_2?"),
     (SMALLEST + LUSTRE.replace("capacity", "efa_enabled: maybe, capacity"), "maybe is neither true nor false"),
     (SMALLEST + LUSTRE.replace("capacity", "import_path: s3://x, capacity"), "write data_repository_associations"),
@@ -128,7 +147,10 @@ BAD_SHAPES = [
         SMALLEST + GROUPS.replace("training:", "training:\n  orchestrator: eks"),
         "network.availability_zones: 1 zones: eks needs two",
     ),
-    (SMALLEST + LUSTRE.replace("capacity", "storage_type: HDD, capacity"), "HDD is not built in this version: use ssd"),
+    (
+        SMALLEST + LUSTRE.replace("capacity", "storage_type: HDD, capacity"),
+        "[FSX-03] storage.lustre.storage_type: hdd is not sold for persistent_2",
+    ),
     (SMALLEST + "training:\n", "training: has nothing below it; write its keys, or leave it out"),
     (SMALLEST + "storage: {lustre: }\n", "storage.lustre: has nothing below it"),
     (

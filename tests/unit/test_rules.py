@@ -18,7 +18,16 @@ from fmblocks.findings import RULES, Finding, Severity, check, rule
 from fmblocks.governance.settings import Suppression
 from fmblocks.network.addresses import ZoneAddresses
 from fmblocks.project import Project
-from fmblocks.storage.settings import DataRepositoryAssociation, DataRepositoryEvent, DeploymentType, LustreMetadataMode
+from fmblocks.storage.settings import (
+    DataCompressionType,
+    DataRepositoryAssociation,
+    DataRepositoryEvent,
+    DeploymentType,
+    DriveCacheType,
+    LustreMetadataMode,
+    ReadCacheSizingMode,
+    StorageType,
+)
 
 # Settings are written as a project file writes them: as text.
 # mypy: disable-error-code="arg-type"
@@ -49,6 +58,9 @@ P1, P2, S1, S2 = (
 )
 PLAN = "arn:aws:sagemaker:us-west-2:111122223333:training-plan/llm-pretrain"
 TYPES = instance_types()
+SSD, HDD, TIERING = StorageType.SSD, StorageType.HDD, StorageType.INTELLIGENT_TIERING
+SIZE = {"storage_type": SSD, "throughput_mbps_per_tib": 125}
+AUTOMATIC, PROVISIONED = LustreMetadataMode.AUTOMATIC, LustreMetadataMode.USER_PROVISIONED
 SLOTS: dict[str, ZoneAddresses] = {}
 
 
@@ -91,6 +103,46 @@ def block(days: int) -> Capacity:
     start = datetime.datetime(2026, 12, 10, 11, 30, tzinfo=datetime.UTC)
     end = start + datetime.timedelta(days=days)
     return Capacity(mode="capacity_block", capacity_reservation_id=CR, start=start.isoformat(), end=end.isoformat())
+
+
+def hdd(throughput: int, capacity: int) -> dict[str, Any]:
+    sold = {"throughput_mbps_per_tib": throughput, "capacity_gib": capacity}
+    return {"deployment_type": P1, "storage_type": HDD, **sold}
+
+
+def tiering(**changed: Any) -> dict[str, Any]:
+    """What FSX-08 looks at, of an Intelligent-Tiering file system that it takes."""
+    given = {
+        "deployment_type": P2,
+        "storage_type": TIERING,
+        "capacity_gib": None,
+        "throughput_mbps_per_tib": None,
+        "throughput_capacity_mbps": 4000,
+        "read_cache_sizing_mode": ReadCacheSizingMode.NO_CACHE,
+        "metadata_mode": PROVISIONED,
+    }
+    return {**given, **changed}
+
+
+def cached(mode: ReadCacheSizingMode, size: int | None, throughput: int = 4000) -> dict[str, Any]:
+    return {
+        "read_cache_sizing_mode": mode,
+        "read_cache_size_gib": size,
+        "throughput_capacity_mbps": throughput,
+    }
+
+
+def backed_up(days: int, deployment_type: DeploymentType = P2, start: str | None = None, tags: bool = False) -> Any:
+    return {
+        "deployment_type": deployment_type,
+        "automatic_backup_retention_days": days,
+        "daily_automatic_backup_start_time": start,
+        "copy_tags_to_backups": tags,
+    }
+
+
+def at(weekly: str | None, daily: str | None = None) -> dict[str, Any]:
+    return {"weekly_maintenance_start_time": weekly, "daily_automatic_backup_start_time": daily}
 
 
 def bought(name: str, zone: str) -> SimpleNamespace:
@@ -250,30 +302,30 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ),
     ("FMB-13", {"data_repository_associations": [link("/a b")]}, {"data_repository_associations": [link("/a b", None)]}, "/a b has characters or levels"),
     ("FMB-13", {"data_repository_associations": [link("/a/b", None)]}, {"data_repository_associations": [link("/a" * 9, None)]}, "has characters or levels"),
-    ("FSX-02", {"deployment_type": P2, "capacity_gib": 2400}, {"deployment_type": P2, "capacity_gib": 3600}, "capacity_gib: 3600 GiB is not sold for persistent_2: 1200 GiB, or a multiple of 2400; nearest: 2400 and 4800"),
-    ("FSX-02", {"deployment_type": S1, "capacity_gib": 3600}, {"deployment_type": S2, "capacity_gib": 3600}, "3600 GiB is not sold for scratch_2"),
-    ("FSX-02", {"deployment_type": P2, "capacity_gib": 1200}, {"deployment_type": P2, "capacity_gib": 1000}, "nearest: 1200"),
-    ("FSX-02", {"deployment_type": S1, "capacity_gib": 2400}, {"deployment_type": S1, "capacity_gib": 4800}, "1200 or 2400 GiB, or a multiple of 3600; nearest: 3600 and 7200"),
-    ("FSX-03", {"deployment_type": P2, "throughput_mbps_per_tib": 250}, {"deployment_type": P2, "throughput_mbps_per_tib": 200}, "200 is not sold for persistent_2 ssd; take one of 125, 250, 500, 1000"),
-    ("FSX-03", {"deployment_type": P1, "throughput_mbps_per_tib": 200}, {"deployment_type": P1, "throughput_mbps_per_tib": 250}, "take one of 50, 100, 200"),
-    ("FSX-03", {"deployment_type": S2, "throughput_mbps_per_tib": None}, {"deployment_type": S2, "throughput_mbps_per_tib": 125}, "125 cannot be chosen for scratch_2"),
-    ("FSX-03", {"deployment_type": P2, "throughput_mbps_per_tib": 125}, {"deployment_type": P2, "throughput_mbps_per_tib": None}, "throughput_mbps_per_tib: is required for persistent_2"),
+    ("FSX-02", {**SIZE, "deployment_type": P2, "capacity_gib": 2400}, {**SIZE, "deployment_type": P2, "capacity_gib": 3600}, "capacity_gib: 3600 GiB is not sold for persistent_2: 1200 GiB, or a multiple of 2400; nearest: 2400 and 4800"),
+    ("FSX-02", {**SIZE, "deployment_type": S1, "capacity_gib": 3600}, {**SIZE, "deployment_type": S2, "capacity_gib": 3600}, "3600 GiB is not sold for scratch_2"),
+    ("FSX-02", {**SIZE, "deployment_type": P2, "capacity_gib": 1200}, {**SIZE, "deployment_type": P2, "capacity_gib": 1000}, "nearest: 1200"),
+    ("FSX-02", {**SIZE, "deployment_type": S1, "capacity_gib": 2400}, {**SIZE, "deployment_type": S1, "capacity_gib": 4800}, "1200 or 2400 GiB, or a multiple of 3600; nearest: 3600 and 7200"),
+    ("FSX-03", {"storage_type": StorageType.SSD, "deployment_type": P2, "throughput_mbps_per_tib": 250}, {"storage_type": StorageType.SSD, "deployment_type": P2, "throughput_mbps_per_tib": 200}, "200 is not sold for persistent_2 ssd; take one of 125, 250, 500, 1000"),
+    ("FSX-03", {"storage_type": StorageType.SSD, "deployment_type": P1, "throughput_mbps_per_tib": 200}, {"storage_type": StorageType.SSD, "deployment_type": P1, "throughput_mbps_per_tib": 250}, "take one of 50, 100, 200"),
+    ("FSX-03", {"storage_type": StorageType.SSD, "deployment_type": S2, "throughput_mbps_per_tib": None}, {"storage_type": StorageType.SSD, "deployment_type": S2, "throughput_mbps_per_tib": 125}, "125 cannot be chosen for scratch_2"),
+    ("FSX-03", {"storage_type": StorageType.SSD, "deployment_type": P2, "throughput_mbps_per_tib": 125}, {"storage_type": StorageType.SSD, "deployment_type": P2, "throughput_mbps_per_tib": None}, "throughput_mbps_per_tib: is required for persistent_2"),
     ("FSX-05", {"deployment_type": S2, "version": "2.10", "metadata_mode": None}, {"deployment_type": P2, "version": "2.10", "metadata_mode": None}, "2.10 is not offered for persistent_2"),
     ("FSX-05", {"deployment_type": P2, "version": "2.15", "metadata_mode": LustreMetadataMode.AUTOMATIC}, {"deployment_type": P2, "version": "2.12", "metadata_mode": LustreMetadataMode.AUTOMATIC}, "2.12 has no metadata configuration"),
     ("FSX-05", {"deployment_type": P1, "version": "2.12", "metadata_mode": None}, {"deployment_type": P1, "version": "2.14", "metadata_mode": None}, "2.14 is not a Lustre version of FSx"),
-    ("FSX-07", {"deployment_type": P1, "kms_key_given": True}, {"deployment_type": S2, "kms_key_given": True}, "kms_key: scratch_2 takes no key"),
+    ("FSX-07", {"storage_type": StorageType.SSD, "drive_cache_type": None, "deployment_type": P1, "kms_key_given": True}, {"storage_type": StorageType.SSD, "drive_cache_type": None, "deployment_type": S2, "kms_key_given": True}, "kms_key: scratch_2 takes no key"),
     ("FSX-11", {"deployment_type": P2, "metadata_mode": LustreMetadataMode.USER_PROVISIONED, "metadata_iops": 24000}, {"deployment_type": P2, "metadata_mode": LustreMetadataMode.USER_PROVISIONED, "metadata_iops": 18000}, "metadata.iops: 18000 is not sold"),
     ("FSX-11", {"deployment_type": P2, "metadata_mode": LustreMetadataMode.USER_PROVISIONED, "metadata_iops": 192000}, {"deployment_type": P2, "metadata_mode": LustreMetadataMode.USER_PROVISIONED, "metadata_iops": 204000}, "up to 192000"),
     ("FSX-11", {"deployment_type": P2, "metadata_mode": LustreMetadataMode.AUTOMATIC, "metadata_iops": None}, {"deployment_type": P2, "metadata_mode": LustreMetadataMode.AUTOMATIC, "metadata_iops": 1500}, "1500 cannot be chosen with mode automatic"),
     ("FSX-11", {"deployment_type": P2, "metadata_mode": LustreMetadataMode.USER_PROVISIONED, "metadata_iops": 1500}, {"deployment_type": P2, "metadata_mode": LustreMetadataMode.USER_PROVISIONED, "metadata_iops": None}, "is required with mode user_provisioned"),
     ("FSX-11", {"deployment_type": P1, "metadata_mode": None, "metadata_iops": None}, {"deployment_type": P1, "metadata_mode": LustreMetadataMode.AUTOMATIC, "metadata_iops": None}, "metadata: persistent_1 has no metadata configuration"),
-    ("FSX-13", {"deployment_type": P2, "efa_enabled": True, "capacity_gib": 9600, "throughput_mbps_per_tib": 500}, {"deployment_type": P2, "efa_enabled": True, "capacity_gib": 4800, "throughput_mbps_per_tib": 500}, "4800 GiB cannot serve EFA at 500 MB/s per TiB: a multiple of 9600; take 9600"),
-    ("FSX-13", {"deployment_type": P2, "efa_enabled": True, "capacity_gib": 38400, "throughput_mbps_per_tib": 125}, {"deployment_type": P2, "efa_enabled": True, "capacity_gib": 19200, "throughput_mbps_per_tib": 125}, "a multiple of 38400"),
-    ("FSX-13", {"deployment_type": S2, "efa_enabled": False, "capacity_gib": 1200, "throughput_mbps_per_tib": None}, {"deployment_type": S2, "efa_enabled": True, "capacity_gib": 1200, "throughput_mbps_per_tib": None}, "efa_enabled: scratch_2 cannot serve EFA"),
+    ("FSX-13", {"throughput_capacity_mbps": None, "deployment_type": P2, "efa_enabled": True, "capacity_gib": 9600, "throughput_mbps_per_tib": 500}, {"throughput_capacity_mbps": None, "deployment_type": P2, "efa_enabled": True, "capacity_gib": 4800, "throughput_mbps_per_tib": 500}, "4800 GiB cannot serve EFA at 500 MB/s per TiB: a multiple of 9600; take 9600"),
+    ("FSX-13", {"throughput_capacity_mbps": None, "deployment_type": P2, "efa_enabled": True, "capacity_gib": 38400, "throughput_mbps_per_tib": 125}, {"throughput_capacity_mbps": None, "deployment_type": P2, "efa_enabled": True, "capacity_gib": 19200, "throughput_mbps_per_tib": 125}, "a multiple of 38400"),
+    ("FSX-13", {"throughput_capacity_mbps": None, "deployment_type": S2, "efa_enabled": False, "capacity_gib": 1200, "throughput_mbps_per_tib": None}, {"throughput_capacity_mbps": None, "deployment_type": S2, "efa_enabled": True, "capacity_gib": 1200, "throughput_mbps_per_tib": None}, "efa_enabled: scratch_2 cannot serve EFA"),
     ("FMB-20", {"efa_enabled": True, "efa_security_group_given": True}, {"efa_enabled": True, "efa_security_group_given": False}, "efa_security_group: is required with efa_enabled"),
     ("DRA-01", {"data_repository_associations": [link()] * 8}, {"data_repository_associations": [link()] * 9}, "data_repository_associations: 9 are more than the 8 of a file system"),
-    ("DRA-02", {"deployment_type": S2, "version": "2.12", "data_repository_associations": [link()]}, {"deployment_type": S1, "version": "2.12", "data_repository_associations": [link()]}, "deployment_type: scratch_1 takes no data_repository_associations"),
-    ("DRA-02", {"deployment_type": S2, "version": "2.10", "data_repository_associations": []}, {"deployment_type": S2, "version": "2.10", "data_repository_associations": [link()]}, "version: 2.10 takes no data_repository_associations"),
+    ("DRA-02", {"storage_type": StorageType.SSD, "deployment_type": S2, "version": "2.12", "data_repository_associations": [link()]}, {"storage_type": StorageType.SSD, "deployment_type": S1, "version": "2.12", "data_repository_associations": [link()]}, "deployment_type: scratch_1 takes no data_repository_associations"),
+    ("DRA-02", {"storage_type": StorageType.SSD, "deployment_type": S2, "version": "2.10", "data_repository_associations": []}, {"storage_type": StorageType.SSD, "deployment_type": S2, "version": "2.10", "data_repository_associations": [link()]}, "version: 2.10 takes no data_repository_associations"),
     ("DRA-03", {"data_repository_associations": [link("/a"), link("/ab")]}, {"data_repository_associations": [link("/a"), link("/a/b")]}, "data_repository_associations[1].path: /a/b overlaps /a of data_repository_associations[0]"),
     ("DRA-03", {"data_repository_associations": [link("/")]}, {"data_repository_associations": [link("/a"), link("/")]}, "/ overlaps /a"),
     ("DRA-03", {"data_repository_associations": [link("/a")]}, {"data_repository_associations": [link("a")]}, "a does not begin with /; write /a"),
@@ -310,7 +362,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-18", {"scripts": "a/b"}, {"scripts": "a/../../b"}, "path: a/../../b is not below the project file's folder"),
     ("FMB-18", {"scripts": "etc"}, {"scripts": "/etc"}, "/etc is not below"),
     ("FMB-19", {"role": NodeRole.COMPUTE, "capacity_mode": CapacityMode.SPOT}, {"role": NodeRole.CONTROLLER, "capacity_mode": CapacityMode.SPOT}, "capacity.mode: spot nodes can be taken away, and role controller cannot"),
-    ("FSX-02", {"deployment_type": P2, "capacity_gib": 2147481600}, {"deployment_type": P2, "capacity_gib": 2147484000}, "2147484000 GiB is more than FSx can count"),
+    ("FSX-02", {**SIZE, "deployment_type": P2, "capacity_gib": 2147481600}, {**SIZE, "deployment_type": P2, "capacity_gib": 2147484000}, "2147484000 GiB is more than FSx can count"),
     ("FMB-21", {"suppress": [Suppression(rule="FSX-02", reason="x")]}, {"suppress": [Suppression(rule="FSX-99", reason="x")]}, "suppress[0].rule: FSX-99 is no id of the rule book; did you mean FSX-"),
     ("FMB-21", {"suppress": []}, {"suppress": [Suppression(rule="FSX-02", reason=" ")]}, "suppress[0].reason: is empty"),
     ("FMB-21", {"suppress": []}, {"suppress": [Suppression(rule="FSX-17", reason="x")]}, "FSX-17 is built in, which nothing refuses"),
@@ -339,7 +391,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("X-09", {"node_groups": [fabric("p4d.24xlarge"), fabric("m5.large")], "types": TYPES}, {"node_groups": [fabric("p4d.24xlarge"), fabric("p5.48xlarge")], "types": TYPES}, "node_groups: p4d.24xlarge cannot talk over EFA with p5.48xlarge"),
     ("X-06", {"efa_enabled": False, "node_groups": [Group(instance_type="p6e-gb200.36xlarge")]}, {"efa_enabled": True, "node_groups": [Group(instance_type="p6e-gb200.36xlarge")]}, "efa_enabled: persistent_2 has no EFA in the Local Zone"),
     ("FSX-15", {"efa_enabled": True, "node_groups": [Group()], "types": TYPES}, {"efa_enabled": True, "node_groups": [Group(instance_type="p4d.24xlarge")], "types": TYPES}, "efa_enabled: p4d.24xlarge of gpu cannot mount Lustre over EFA"),
-    ("FSX-16", {"efa_enabled": False, "capacity_gib": 10240, "throughput_mbps_per_tib": 1000}, {"efa_enabled": False, "capacity_gib": 12000, "throughput_mbps_per_tib": 1000}, "efa_enabled: 11719 MB/s are served over TCP: AWS advises EFA above 10000"),
+    ("FSX-16", {"throughput_capacity_mbps": None, "efa_enabled": False, "capacity_gib": 10240, "throughput_mbps_per_tib": 1000}, {"throughput_capacity_mbps": None, "efa_enabled": False, "capacity_gib": 12000, "throughput_mbps_per_tib": 1000}, "efa_enabled: 11719 MB/s are served over TCP: AWS advises EFA above 10000"),
     ("FSX-29", {"deployment_type": P1, "region": "me-south-1"}, {"deployment_type": P2, "region": "me-south-1"}, "deployment_type: persistent_2 is not listed for me-south-1"),
     ("CR-03", {"capacity": CREATE, "count": 1000}, {"capacity": CREATE, "count": 1001}, "count: a reservation of 1001 cannot be made"),
     ("CR-07", {"capacity": Capacity(mode="odcr", availability_zone="usw2-az1"), "primary": "usw2-az1"}, {"capacity": Capacity(mode="odcr", availability_zone="usw2-az1"), "primary": "usw2-az2"}, "capacity.availability_zone: usw2-az1, but the nodes stand in usw2-az2"),
@@ -402,7 +454,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("NET-02", room([Group(count=127)], 0, 4096), room([Group(count=128)], 0, 4096), "node_groups: 4096 addresses (gpu 4096) do not fit the 4091"),
     ("NET-02", room([Group(instance_type="m5.large", count=11)], 0, 16), room([Group(instance_type="m5.large", count=12)], 0, 16), "12 addresses (gpu 12) do not fit the 11"),
     ("NET-02", room([Group(count=1)], 90, 128), room([Group(count=1)], 92, 128), "124 addresses (gpu 32, Lustre 92) do not fit the 123"),
-    ("HP-29", {"region": "us-west-2"}, {"region": "eu-west-3"}, "region: AWS::SageMaker::Cluster is not listed for eu-west-3"),
+    ("HP-29", {"orchestrator": Orchestrator.EC2, "region": "eu-west-3"}, {"orchestrator": Orchestrator.HYPERPOD_SLURM, "region": "eu-west-3"}, "region: AWS::SageMaker::Cluster is not listed for eu-west-3"),
     ("FMB-10", {"tags": {"a": "", "b": ""}}, {"tags": {"Team": "", "team": ""}}, "tags.team: differs from Team in case only"),
     ("FMB-10", {"tags": {"a": "b c"}}, {"tags": {"a": "b\nc"}}, "has characters that tags do not take"),
     ("DRA-03", {"data_repository_associations": [link("/a.b")]}, {"data_repository_associations": [link("/a/../b")]}, "/a/../b has empty parts, . or .."),
@@ -414,6 +466,48 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("TP-01", plan(), plan(region="us-east-1"), "the plan is in us-west-2, the cluster in us-east-1"),
     ("TP-01", plan(), plan(account="444455556666"), "the plan belongs to 111122223333, the cluster to 444455556666"),
     ("TP-01", plan(region=None, account=None), plan(capacity_mode=CapacityMode.SPOT), "is given, but the mode is spot"),
+    ("FSX-02", hdd(12, 6000), hdd(12, 3000), "capacity_gib: 3000 GiB is not sold for hdd at 12 MB/s per TiB: a multiple of 6000; nearest: 6000"),
+    ("FSX-02", hdd(40, 5400), hdd(40, 2400), "2400 GiB is not sold for hdd at 40 MB/s per TiB: a multiple of 1800; nearest: 1800 and 3600"),
+    ("FSX-02", {**SIZE, "deployment_type": P2, "capacity_gib": None, "storage_type": TIERING}, {**SIZE, "deployment_type": P2, "capacity_gib": None}, "capacity_gib: is required with ssd"),
+    ("FSX-03", {"deployment_type": P1, "storage_type": HDD, "throughput_mbps_per_tib": 40}, {"deployment_type": P1, "storage_type": HDD, "throughput_mbps_per_tib": 50}, "50 is not sold for persistent_1 hdd; take one of 12, 40"),
+    ("FSX-03", {"deployment_type": P1, "storage_type": HDD, "throughput_mbps_per_tib": 12}, {"deployment_type": P2, "storage_type": HDD, "throughput_mbps_per_tib": 12}, "storage_type: hdd is not sold for persistent_2; use persistent_1"),
+    ("FSX-03", {"deployment_type": S2, "storage_type": SSD, "throughput_mbps_per_tib": None}, {"deployment_type": S2, "storage_type": HDD, "throughput_mbps_per_tib": None}, "storage_type: hdd is not sold for scratch_2"),
+    ("FSX-07", {"deployment_type": P1, "storage_type": HDD, "kms_key_given": True, "drive_cache_type": DriveCacheType.READ}, {"deployment_type": P1, "storage_type": HDD, "kms_key_given": True, "drive_cache_type": None}, "drive_cache_type: is required with storage_type hdd; write read or none"),
+    ("FSX-07", {"deployment_type": P1, "storage_type": HDD, "kms_key_given": False, "drive_cache_type": DriveCacheType.NONE}, {"deployment_type": P1, "storage_type": SSD, "kms_key_given": False, "drive_cache_type": DriveCacheType.NONE}, "none belongs to hdd, and storage_type is ssd"),
+    ("FSX-08", tiering(), tiering(deployment_type=P1), "storage_type: intelligent_tiering is not sold for persistent_1; use persistent_2"),
+    ("FSX-08", tiering(), tiering(capacity_gib=1200), "capacity_gib: 1200 cannot be chosen with intelligent_tiering"),
+    ("FSX-08", tiering(), tiering(throughput_mbps_per_tib=125), "throughput_mbps_per_tib: 125 cannot be chosen with intelligent_tiering"),
+    ("FSX-08", tiering(), tiering(throughput_capacity_mbps=None), "throughput_capacity_mbps: is required with intelligent_tiering; take a multiple of 4000"),
+    ("FSX-08", tiering(), tiering(read_cache_sizing_mode=None), "read_cache: is required with intelligent_tiering"),
+    ("FSX-08", tiering(), tiering(metadata_mode=None), "metadata: is required with intelligent_tiering; write {mode: user_provisioned, iops: 6000}"),
+    ("FSX-08", tiering(storage_type=SSD, throughput_capacity_mbps=None, read_cache_sizing_mode=None), tiering(storage_type=SSD), "throughput_capacity_mbps: 4000 belongs to intelligent_tiering, and storage_type is ssd"),
+    ("FSX-09", {"throughput_capacity_mbps": 4000}, {"throughput_capacity_mbps": 6000}, "throughput_capacity_mbps: 6000 MB/s is not sold: a multiple of 4000 up to 2000000; take 8000"),
+    ("FSX-09", {"throughput_capacity_mbps": 2000000}, {"throughput_capacity_mbps": 2004000}, "2004000 MB/s is not sold: a multiple of 4000 up to 2000000; take 2000000"),
+    ("FSX-09", {"throughput_capacity_mbps": 1000}, {"throughput_capacity_mbps": 0}, "0 MB/s is not sold"),
+    ("FMB-29", {"throughput_capacity_mbps": 4000}, {"throughput_capacity_mbps": 2000}, "2000 MB/s is allowed by the API's text, and not by the guide"),
+    ("FSX-10", cached(ReadCacheSizingMode.NO_CACHE, None), cached(ReadCacheSizingMode.NO_CACHE, 100), "read_cache.size_gib: 100 cannot be chosen with sizing_mode no_cache"),
+    ("FSX-10", cached(ReadCacheSizingMode.USER_PROVISIONED, 32), cached(ReadCacheSizingMode.USER_PROVISIONED, None), "read_cache.size_gib: is required with sizing_mode user_provisioned; take 32 to 131072"),
+    ("FSX-10", cached(ReadCacheSizingMode.USER_PROVISIONED, 32), cached(ReadCacheSizingMode.USER_PROVISIONED, 31), "31 GiB is not between 32 and 131072 for 4000 MB/s"),
+    ("FSX-10", cached(ReadCacheSizingMode.USER_PROVISIONED, 131072), cached(ReadCacheSizingMode.USER_PROVISIONED, 131073), "131073 GiB is not between"),
+    ("FSX-12", {"storage_type": TIERING, "metadata_mode": PROVISIONED, "metadata_iops": 12000}, {"storage_type": TIERING, "metadata_mode": PROVISIONED, "metadata_iops": 1500}, "metadata: 1500 is allowed by the API's text, while the guide offers user_provisioned 6000 or 12000"),
+    ("FSX-12", {"storage_type": SSD, "metadata_mode": AUTOMATIC, "metadata_iops": None}, {"storage_type": TIERING, "metadata_mode": AUTOMATIC, "metadata_iops": None}, "metadata: automatic is allowed by the API's text"),
+    ("FSX-13", {"deployment_type": P2, "efa_enabled": True, "capacity_gib": None, "throughput_mbps_per_tib": None, "throughput_capacity_mbps": 4000}, {"deployment_type": P2, "efa_enabled": True, "capacity_gib": None, "throughput_mbps_per_tib": None, "throughput_capacity_mbps": 2000}, "throughput_capacity_mbps: 2000 MB/s cannot serve EFA: a multiple of 4000"),
+    ("FSX-16", {"efa_enabled": False, "capacity_gib": None, "throughput_mbps_per_tib": None, "throughput_capacity_mbps": 8000}, {"efa_enabled": False, "capacity_gib": None, "throughput_mbps_per_tib": None, "throughput_capacity_mbps": 12000}, "12000 MB/s are served over TCP"),
+    ("FSX-20", backed_up(90), backed_up(91), "automatic_backup_retention_days: 91 is not between 0 and 90"),
+    ("FSX-20", backed_up(0), backed_up(-1), "-1 is not between 0 and 90"),
+    ("FSX-20", backed_up(7), backed_up(7, S2), "scratch_2 makes no backups"),
+    ("FSX-20", backed_up(7, start="05:00", tags=True), backed_up(0, start="05:00"), "daily_automatic_backup_start_time: 05:00 is read with backups only"),
+    ("FSX-20", backed_up(0), backed_up(0, tags=True), "copy_tags_to_backups: true is read with backups only"),
+    ("FSX-21", {"value": DataCompressionType.LZ4}, {"value": "zstd"}, "zstd is not one of none, lz4; take one of none, lz4"),
+    ("FSX-21", {"value": "none"}, {"value": "lz"}, "did you mean lz4?"),
+    ("FSX-27", {"lustre_addresses": 11, "subnet_size": 16}, {"lustre_addresses": 12, "subnet_size": 16}, "capacity_gib: 12 addresses of its servers do not fit the 11 of the subnet"),
+    ("FSX-30", at("7:05:00", "23:59"), at("8:05:00"), "weekly_maintenance_start_time: 8:05:00 is no time in UTC of the form d:HH:MM, d from 1 (Monday) to 7; write one like 7:05:00"),
+    ("FSX-30", at("1:23:59"), at("1:24:00"), "1:24:00 is no time"),
+    ("FSX-30", at(None, "00:00"), at(None, "5:00"), "daily_automatic_backup_start_time: 5:00 is no time in UTC of the form HH:MM"),
+    ("DRA-02", {"storage_type": SSD, "deployment_type": P2, "version": "2.15", "data_repository_associations": [link()]}, {"storage_type": TIERING, "deployment_type": P2, "version": "2.15", "data_repository_associations": [link()]}, "storage_type: intelligent_tiering takes no data_repository_associations"),
+    ("DRA-07", {"imported_file_chunk_size_mib": 512000}, {"imported_file_chunk_size_mib": 512001}, "imported_file_chunk_size_mib: 512001 MiB is not between 1 and 512000"),
+    ("DRA-07", {"imported_file_chunk_size_mib": None}, {"imported_file_chunk_size_mib": 0}, "0 MiB is not between"),
+    ("DRA-11", {"automatic_backup_retention_days": 0, "data_repository_associations": [link()]}, {"automatic_backup_retention_days": 7, "data_repository_associations": [link()]}, "automatic_backup_retention_days: 7 days of backups cannot be had beside data_repository_associations"),
 ]  # fmt: skip
 
 

@@ -227,9 +227,9 @@ _NO_HYPERPOD = frozenset(
 
 
 @rule("HP-29")
-def hyperpod_region(*, region: str | None) -> Iterator[Violation]:
+def hyperpod_region(*, orchestrator: Orchestrator, region: str | None) -> Iterator[Violation]:
     """HyperPod clusters exist in some Regions only; the list moves, so this is a warning."""
-    if region in _NO_HYPERPOD:
+    if orchestrator.hyperpod and region in _NO_HYPERPOD:
         yield Violation("region", f"AWS::SageMaker::Cluster is not listed for {region}", "check, or move the project")
 
 
@@ -409,7 +409,7 @@ SLURM = ("HP-11", "HP-12")
 CLUSTER = (*HYPERPOD, *SLURM)
 TRAINING = ("FMB-23",)
 # Whose findings stand outside training too.
-WHOLE = ("EKS-01", "PCS-01", "PCS-07", "REG-02")
+WHOLE = ("EKS-01", "HP-29", "PCS-01", "PCS-07", "REG-02")
 CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "FSX-26", "X-04", "X-05")
 CLIENT_CONSTRUCT = ("FSX-15",)
 PROJECT = ("NET-02",)

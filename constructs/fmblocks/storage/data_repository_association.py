@@ -35,10 +35,11 @@ class DataRepositoryAssociation(cdk.Resource):
         auto_export: events that the file system carries to S3. Default: none.
         batch_import_metadata_on_create: list what the bucket already holds when the link is made: auto-import covers
             only later changes. Create-only. Default: true.
+        imported_file_chunk_size_mib: MiB of an imported file on one disk, 1 to 512000. Default: 1024, chosen by FSx.
         removal_policy: what becomes of the link; files and objects stay in any case. Default: DESTROY.
 
     Raises:
-        FindingsError: rules DRA-01 to DRA-04 and DRA-06, over all associations of the file system.
+        FindingsError: rules DRA-01 to 04, 06, 07 and 11, over all associations of the file system.
     """
 
     @typed
@@ -54,6 +55,7 @@ class DataRepositoryAssociation(cdk.Resource):
         auto_import: Sequence[DataRepositoryEvent] = (),
         auto_export: Sequence[DataRepositoryEvent] = (),
         batch_import_metadata_on_create: bool = True,
+        imported_file_chunk_size_mib: int | None = None,
         removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.DESTROY,
     ) -> None:
         super().__init__(scope, id)
@@ -72,18 +74,23 @@ class DataRepositoryAssociation(cdk.Resource):
         ]
         given = {
             "deployment_type": file_system.deployment_type,
+            "storage_type": file_system.storage_type,
             "version": file_system.version,
+            "automatic_backup_retention_days": file_system.automatic_backup_retention_days,
+            "imported_file_chunk_size_mib": imported_file_chunk_size_mib,
             "data_repository_associations": plain,
             "auto_import": auto_import,
             "auto_export": auto_export,
         }
         # Of an imported file system nobody knows the type.
-        support = ("DRA-02",) if file_system.deployment_type is not None else ()
+        support = ("DRA-02", "DRA-11") if file_system.deployment_type is not None else ()
         here = f"data_repository_associations[{len(plain) - 1}]"
         names = {
             "data_repository_associations": "file_system",
             "deployment_type": "file_system",
             "version": "file_system",
+            "storage_type": "file_system",
+            "automatic_backup_retention_days": "file_system",
             f"{here}.path": "file_system_path",
             f"{here}.bucket": "bucket",
             f"{here}.prefix": "bucket_prefix",
@@ -96,6 +103,7 @@ class DataRepositoryAssociation(cdk.Resource):
             file_system_path=path,
             data_repository_path=f"s3://{bucket.bucket_name}/{prefix}" if prefix else f"s3://{bucket.bucket_name}",
             batch_import_meta_data_on_create=batch_import_metadata_on_create,
+            imported_file_chunk_size=imported_file_chunk_size_mib,
             s3=fsx.CfnDataRepositoryAssociation.S3Property(
                 auto_import_policy=fsx.CfnDataRepositoryAssociation.AutoImportPolicyProperty(
                     events=[event.upper() for event in auto_import]

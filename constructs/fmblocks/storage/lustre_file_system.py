@@ -13,10 +13,19 @@ from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from fmblocks._edge import check_arguments, label, member, typed, zone_of
+from fmblocks._edge import check_arguments, cidr_of, label, member, typed, unresolved, zone_of
+from fmblocks.network.addresses import parse_cidr
 from fmblocks.storage import rules
 from fmblocks.storage.lustre_security_group import LustreSecurityGroup
-from fmblocks.storage.settings import DeploymentType, LustreMetadataMode, StorageType, default_metadata_mode
+from fmblocks.storage.settings import (
+    DataCompressionType,
+    DeploymentType,
+    DriveCacheType,
+    LustreMetadataMode,
+    ReadCacheSizingMode,
+    StorageType,
+    default_metadata_mode,
+)
 
 # LNET. Source: FSx for Lustre User Guide, *File system access control with Amazon VPC*.
 _DEFAULT_PORT = ec2.Port.tcp_range(988, 1023)
@@ -46,7 +55,11 @@ class ILustreFileSystem(Protocol):
     @property
     def deployment_type(self) -> DeploymentType | None: ...
     @property
+    def storage_type(self) -> StorageType | None: ...
+    @property
     def version(self) -> str | None: ...
+    @property
+    def automatic_backup_retention_days(self) -> int: ...
     @property
     def efa_enabled(self) -> bool | None: ...
     @property
@@ -71,9 +84,19 @@ class LustreFileSystem(cdk.Resource):
         vpc: where the groups stand.
         vpc_subnet: the one subnet; it should be the one of the nodes (same zone: required for EFA, cheaper always).
         deployment_type: default persistent_2.
-        storage_type: default ssd.
-        capacity_gib: storage capacity in GiB, in the steps of rules FSX-02 and FSX-13.
-        throughput_mbps_per_tib: MB/s per TiB; required for persistent types, forbidden for scratch.
+        storage_type: default ssd. Hard disks are for persistent_1, Intelligent-Tiering is for persistent_2.
+        capacity_gib: storage capacity in GiB, in the steps of rules FSX-02 and FSX-13; none with Intelligent-Tiering.
+        throughput_mbps_per_tib: MB/s per TiB; required for persistent types, forbidden for scratch and
+            Intelligent-Tiering.
+        throughput_capacity_mbps: MB/s of the whole file system, with Intelligent-Tiering only.
+        read_cache_sizing_mode: the SSD read cache of Intelligent-Tiering, which requires the choice.
+        read_cache_size_gib: GiB of that cache, with user_provisioned only.
+        drive_cache_type: the SSD cache in front of hard disks, which require the choice.
+        data_compression_type: default none.
+        automatic_backup_retention_days: days that daily backups are kept; not beside associations. Default 0: none.
+        daily_automatic_backup_start_time: ``HH:MM`` in UTC. Default: chosen by FSx.
+        copy_tags_to_backups: default false.
+        weekly_maintenance_start_time: ``d:HH:MM`` in UTC, d from 1 (Monday) to 7. Default: chosen by FSx.
         efa_enabled: serve Lustre over EFA; fixed at creation. Needs ``efa_security_group``. Default: false.
         efa_security_group: the group of the EFA fabric, which the file system then carries too.
         metadata_mode: how metadata IOPS are provisioned. Default: automatic on persistent_2, none elsewhere.
@@ -86,7 +109,7 @@ class LustreFileSystem(cdk.Resource):
             groups: keep those too.
 
     Raises:
-        FindingsError: rules FSX-02, FSX-03, FSX-05, FSX-07, FSX-11, FSX-13, FMB-20.
+        FindingsError: rules FSX-02, 03, 05, 07 to 13, 20, 21, 27 and 30, FMB-20.
     """
 
     @typed
@@ -97,10 +120,19 @@ class LustreFileSystem(cdk.Resource):
         *,
         vpc: ec2.IVpc,
         vpc_subnet: ec2.ISubnet,
-        capacity_gib: int,
         deployment_type: DeploymentType = DeploymentType.PERSISTENT_2,
         storage_type: StorageType = StorageType.SSD,
+        capacity_gib: int | None = None,
         throughput_mbps_per_tib: int | None = None,
+        throughput_capacity_mbps: int | None = None,
+        read_cache_sizing_mode: ReadCacheSizingMode | None = None,
+        read_cache_size_gib: int | None = None,
+        drive_cache_type: DriveCacheType | None = None,
+        data_compression_type: DataCompressionType = DataCompressionType.NONE,
+        automatic_backup_retention_days: int = 0,
+        daily_automatic_backup_start_time: str | None = None,
+        copy_tags_to_backups: bool = False,
+        weekly_maintenance_start_time: str | None = None,
         efa_enabled: bool = False,
         efa_security_group: ec2.ISecurityGroup | None = None,
         metadata_mode: LustreMetadataMode | None = None,
@@ -113,26 +145,63 @@ class LustreFileSystem(cdk.Resource):
         super().__init__(scope, id)
         deployment_type = member(DeploymentType, deployment_type, "deployment_type")
         storage_type = member(StorageType, storage_type, "storage_type")
+        data_compression_type = member(DataCompressionType, data_compression_type, "data_compression_type")
         if metadata_mode is None:
-            metadata_mode = default_metadata_mode(deployment_type)
+            metadata_mode = default_metadata_mode(deployment_type, storage_type)
         else:
             metadata_mode = member(LustreMetadataMode, metadata_mode, "metadata_mode")
+        if read_cache_sizing_mode is not None:
+            read_cache_sizing_mode = member(ReadCacheSizingMode, read_cache_sizing_mode, "read_cache_sizing_mode")
+        if drive_cache_type is not None:
+            drive_cache_type = member(DriveCacheType, drive_cache_type, "drive_cache_type")
+        size: dict[str, object] = {
+            "storage_type": storage_type,
+            "capacity_gib": capacity_gib,
+            "throughput_mbps_per_tib": throughput_mbps_per_tib,
+            "throughput_capacity_mbps": throughput_capacity_mbps,
+            "efa_enabled": efa_enabled,
+            "metadata_iops": metadata_iops,
+        }
         check_arguments(
             self,
             rules.LUSTRE_CONSTRUCT,
             {
+                **size,
                 "deployment_type": deployment_type,
-                "capacity_gib": capacity_gib,
-                "throughput_mbps_per_tib": throughput_mbps_per_tib,
-                "efa_enabled": efa_enabled,
+                "read_cache_sizing_mode": read_cache_sizing_mode,
+                "read_cache_size_gib": read_cache_size_gib,
+                "drive_cache_type": drive_cache_type,
+                "automatic_backup_retention_days": automatic_backup_retention_days,
+                "daily_automatic_backup_start_time": daily_automatic_backup_start_time,
+                "copy_tags_to_backups": copy_tags_to_backups,
+                "weekly_maintenance_start_time": weekly_maintenance_start_time,
                 "efa_security_group_given": efa_security_group is not None,
                 "version": version,
                 "metadata_mode": metadata_mode,
-                "metadata_iops": metadata_iops,
                 "kms_key_given": kms_key is not None,
             },
-            names={"metadata": "metadata_mode", "metadata.iops": "metadata_iops"},
+            names={
+                "metadata": "metadata_mode",
+                "metadata.iops": "metadata_iops",
+                "read_cache": "read_cache_sizing_mode",
+                "read_cache.size_gib": "read_cache_size_gib",
+            },
         )
+        if (subnet := parse_cidr(cidr_of(vpc_subnet) or "")) and not unresolved(size):
+            room = {
+                "lustre_addresses": rules.addresses(
+                    storage_type=storage_type,
+                    capacity_gib=capacity_gib,
+                    throughput_mbps_per_tib=throughput_mbps_per_tib,
+                    throughput_capacity_mbps=throughput_capacity_mbps,
+                    efa_enabled=efa_enabled,
+                    metadata_iops=metadata_iops,
+                ),
+                "subnet_size": subnet.num_addresses,
+            }
+            check_arguments(self, ("FSX-27",), room, names={"capacity_gib": "vpc_subnet"})
+        self.storage_type: StorageType | None = storage_type
+        self.automatic_backup_retention_days = automatic_backup_retention_days
         self.deployment_type: DeploymentType | None = deployment_type
         self.version: str | None = version
         self.efa_enabled: bool | None = efa_enabled
@@ -158,6 +227,20 @@ class LustreFileSystem(cdk.Resource):
             lustre_configuration=fsx.CfnFileSystem.LustreConfigurationProperty(
                 deployment_type=deployment_type.upper(),
                 per_unit_storage_throughput=throughput_mbps_per_tib,
+                throughput_capacity=throughput_capacity_mbps,
+                data_read_cache_configuration=fsx.CfnFileSystem.DataReadCacheConfigurationProperty(
+                    sizing_mode=read_cache_sizing_mode.upper(), size_gib=read_cache_size_gib
+                )
+                if read_cache_sizing_mode
+                else None,
+                drive_cache_type=drive_cache_type.upper() if drive_cache_type else None,
+                data_compression_type=data_compression_type.upper()
+                if data_compression_type is not DataCompressionType.NONE
+                else None,
+                automatic_backup_retention_days=automatic_backup_retention_days or None,
+                daily_automatic_backup_start_time=daily_automatic_backup_start_time,
+                copy_tags_to_backups=copy_tags_to_backups or None,
+                weekly_maintenance_start_time=weekly_maintenance_start_time,
                 efa_enabled=efa_enabled or None,
                 metadata_configuration=fsx.CfnFileSystem.MetadataConfigurationProperty(
                     mode=metadata_mode.upper(), iops=metadata_iops
@@ -259,6 +342,8 @@ class _Imported(cdk.Resource):
         self.dns_name = dns_name
         self.mount_name = mount_name
         self.deployment_type: DeploymentType | None = None
+        self.storage_type: StorageType | None = None
+        self.automatic_backup_retention_days = 0
         self.version: str | None = None
         self.efa_enabled: bool | None = None
         self.availability_zone: str | None = None

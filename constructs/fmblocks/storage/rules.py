@@ -7,8 +7,17 @@ from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from fmblocks.catalog import Types
-from fmblocks.findings import Violation, rule
-from fmblocks.storage.settings import DataRepositoryEvent, DeploymentType, LinkedPaths, LustreMetadataMode
+from fmblocks.findings import Violation, choice, rule
+from fmblocks.storage.settings import (
+    DataCompressionType,
+    DataRepositoryEvent,
+    DeploymentType,
+    DriveCacheType,
+    LinkedPaths,
+    LustreMetadataMode,
+    ReadCacheSizingMode,
+    StorageType,
+)
 
 _API = "API:fsx CreateFileSystem"
 
@@ -17,41 +26,183 @@ _API = "API:fsx CreateFileSystem"
 _MOST_GIB = 2147483647
 
 
+# What hard disks are sold in: MB/s per TiB → GiB.
+_HDD_STEPS = {12: 6000, 40: 1800}
+
+
 @rule("FSX-02")
-def capacity(*, deployment_type: DeploymentType, capacity_gib: int) -> Iterator[Violation]:
-    """SSD is sold as 1200 GiB or multiples of 2400; scratch_1 as 1200, 2400 or multiples of 3600."""
+def capacity(
+    *,
+    deployment_type: DeploymentType,
+    storage_type: StorageType,
+    capacity_gib: int | None,
+    throughput_mbps_per_tib: int | None,
+) -> Iterator[Violation]:
+    """SSD is sold as 1200 GiB or multiples of 2400; scratch_1 and hard disks in steps of their own."""
+    if storage_type is StorageType.INTELLIGENT_TIERING:
+        return  # FSX-08 says so
+    if capacity_gib is None:
+        yield Violation("capacity_gib", f"is required with {storage_type}", "give the capacity in GiB")
+        return
     if capacity_gib > _MOST_GIB:
         yield Violation("capacity_gib", f"{capacity_gib} GiB is more than FSx can count", f"the most is {_MOST_GIB}")
         return
-    step, small = (3600, (1200, 2400)) if deployment_type is DeploymentType.SCRATCH_1 else (2400, (1200,))
+    small: tuple[int, ...]
+    what, small, step = str(deployment_type), (1200,), 2400
+    if storage_type is StorageType.HDD:
+        if throughput_mbps_per_tib not in _HDD_STEPS:
+            return  # FSX-03 says so
+        what, small = f"hdd at {throughput_mbps_per_tib} MB/s per TiB", ()
+        step = _HDD_STEPS[throughput_mbps_per_tib]
+    elif deployment_type is DeploymentType.SCRATCH_1:
+        small, step = (1200, 2400), 3600
     if capacity_gib in small or (capacity_gib > 0 and capacity_gib % step == 0):
         return
     sold = sorted({*small, capacity_gib // step * step, (capacity_gib // step + 1) * step} - {0})
     below = [size for size in sold if size < capacity_gib][-1:]
     above = [size for size in sold if size > capacity_gib][:1]
     nearest = " and ".join(str(size) for size in below + above)
+    alone = f"{' or '.join(map(str, small))} GiB, or " if small else ""
     yield Violation(
-        "capacity_gib",
-        f"{capacity_gib} GiB is not sold for {deployment_type}: "
-        f"{' or '.join(map(str, small))} GiB, or a multiple of {step}",
-        f"nearest: {nearest}",
+        "capacity_gib", f"{capacity_gib} GiB is not sold for {what}: {alone}a multiple of {step}", f"nearest: {nearest}"
     )
 
 
-_THROUGHPUTS = {DeploymentType.PERSISTENT_1: (50, 100, 200), DeploymentType.PERSISTENT_2: (125, 250, 500, 1000)}
+_THROUGHPUTS = {
+    (DeploymentType.PERSISTENT_1, StorageType.SSD): (50, 100, 200),
+    (DeploymentType.PERSISTENT_1, StorageType.HDD): tuple(_HDD_STEPS),
+    (DeploymentType.PERSISTENT_2, StorageType.SSD): (125, 250, 500, 1000),
+}
 
 
 @rule("FSX-03")
-def throughput(*, deployment_type: DeploymentType, throughput_mbps_per_tib: int | None) -> Iterator[Violation]:
-    """Persistent file systems name a throughput of their generation; scratch ones name none."""
-    key, sold = "throughput_mbps_per_tib", _THROUGHPUTS.get(deployment_type)
-    if sold is None:
+def throughput(
+    *, deployment_type: DeploymentType, storage_type: StorageType, throughput_mbps_per_tib: int | None
+) -> Iterator[Violation]:
+    """Persistent file systems name a throughput of their generation and media; scratch ones name none."""
+    if storage_type is StorageType.INTELLIGENT_TIERING:
+        return  # FSX-08 says so
+    key, sold = "throughput_mbps_per_tib", _THROUGHPUTS.get((deployment_type, storage_type))
+    if storage_type is StorageType.HDD and sold is None:
+        yield Violation("storage_type", f"hdd is not sold for {deployment_type}", "use persistent_1, or ssd")
+    elif sold is None:
         if throughput_mbps_per_tib is not None:
             text = f"{throughput_mbps_per_tib} cannot be chosen for {deployment_type}"
             yield Violation(key, text, "leave it out, or use persistent_2")
     elif throughput_mbps_per_tib not in sold:
         given = "is required" if throughput_mbps_per_tib is None else f"{throughput_mbps_per_tib} is not sold"
-        yield Violation(key, f"{given} for {deployment_type} ssd", f"take one of {', '.join(map(str, sold))}")
+        yield Violation(
+            key, f"{given} for {deployment_type} {storage_type}", f"take one of {', '.join(map(str, sold))}"
+        )
+
+
+@rule("FSX-08")
+def intelligent_tiering(
+    *,
+    deployment_type: DeploymentType,
+    storage_type: StorageType,
+    capacity_gib: int | None,
+    throughput_mbps_per_tib: int | None,
+    throughput_capacity_mbps: int | None,
+    read_cache_sizing_mode: ReadCacheSizingMode | None,
+    metadata_mode: LustreMetadataMode | None,
+) -> Iterator[Violation]:
+    """Intelligent-Tiering has no capacity of its own: it names throughput, read cache and metadata instead."""
+    if storage_type is not StorageType.INTELLIGENT_TIERING:
+        for key, given in (
+            ("throughput_capacity_mbps", throughput_capacity_mbps),
+            ("read_cache", read_cache_sizing_mode),
+        ):
+            if given is not None:
+                text = f"{given} belongs to intelligent_tiering, and storage_type is {storage_type}"
+                yield Violation(key, text, "leave it out, or write storage_type: intelligent_tiering")
+        return
+    if deployment_type is not DeploymentType.PERSISTENT_2:
+        text = f"intelligent_tiering is not sold for {deployment_type}"
+        yield Violation("storage_type", text, "use persistent_2, or ssd")
+    for key, number in (("capacity_gib", capacity_gib), ("throughput_mbps_per_tib", throughput_mbps_per_tib)):
+        if number is not None:
+            text = f"{number} cannot be chosen with intelligent_tiering, which grows with its data"
+            yield Violation(key, text, "leave it out; throughput is throughput_capacity_mbps")
+    if throughput_capacity_mbps is None:
+        text = "is required with intelligent_tiering"
+        yield Violation("throughput_capacity_mbps", text, f"take a multiple of {_TIERING_STEP}")
+    if read_cache_sizing_mode is None:
+        hint = "write {sizing_mode: proportional_to_throughput_capacity}, or no_cache"
+        yield Violation("read_cache", "is required with intelligent_tiering", hint)
+    if metadata_mode is None:
+        hint = "write {mode: user_provisioned, iops: 6000}, which all of AWS's texts allow"
+        yield Violation("metadata", "is required with intelligent_tiering", hint)
+
+
+# MB/s that one server of Intelligent-Tiering gives, and the most that the API takes.
+_TIERING_STEP, _TIERING_MOST = 4000, 2000000
+# What the API's text allows besides, and neither the guide nor the API's own minimum does.
+_TIERING_DISPUTED = (1000, 2000)
+
+
+@rule("FSX-09")
+def tiering_throughput(*, throughput_capacity_mbps: int | None) -> Iterator[Violation]:
+    """Intelligent-Tiering is sold in steps of 4000 MB/s."""
+    given = throughput_capacity_mbps
+    if given is None or given in _TIERING_DISPUTED or (0 < given <= _TIERING_MOST and given % _TIERING_STEP == 0):
+        return
+    up = min(max(given // _TIERING_STEP + 1, 1) * _TIERING_STEP, _TIERING_MOST)
+    text = f"{given} MB/s is not sold: a multiple of {_TIERING_STEP} up to {_TIERING_MOST}"
+    yield Violation("throughput_capacity_mbps", text, f"take {up}")
+
+
+@rule("FMB-29")
+def tiering_disputed(*, throughput_capacity_mbps: int | None) -> Iterator[Violation]:
+    """AWS's own texts disagree whether less than one step can be bought."""
+    if throughput_capacity_mbps in _TIERING_DISPUTED:
+        text = f"{throughput_capacity_mbps} MB/s is allowed by the API's text, and not by the guide"
+        yield Violation("throughput_capacity_mbps", text, f"take {_TIERING_STEP} unless you have seen it work")
+
+
+# GiB of read cache for every 1000 MB/s of throughput.
+_CACHE_LEAST, _CACHE_MOST = 8, 32768
+
+
+@rule("FSX-10")
+def read_cache(
+    *,
+    throughput_capacity_mbps: int | None,
+    read_cache_sizing_mode: ReadCacheSizingMode | None,
+    read_cache_size_gib: int | None,
+) -> Iterator[Violation]:
+    """A read cache names its size where the user provisions it, and nowhere else."""
+    key = "read_cache.size_gib"
+    if read_cache_sizing_mode is not ReadCacheSizingMode.USER_PROVISIONED:
+        if read_cache_size_gib is not None:
+            text = f"{read_cache_size_gib} cannot be chosen with sizing_mode {read_cache_sizing_mode}"
+            yield Violation(key, text, "leave it out, or write sizing_mode: user_provisioned")
+        return
+    thousands = (throughput_capacity_mbps or 0) / 1000
+    least, most = int(_CACHE_LEAST * thousands), int(_CACHE_MOST * thousands)
+    if read_cache_size_gib is None:
+        yield Violation(key, "is required with sizing_mode user_provisioned", f"take {least} to {most}")
+    elif thousands and not least <= read_cache_size_gib <= most:
+        text = f"{read_cache_size_gib} GiB is not between {least} and {most} for {throughput_capacity_mbps} MB/s"
+        yield Violation(key, text, "change it, or let it follow: sizing_mode: proportional_to_throughput_capacity")
+
+
+# What the guide offers; the API's text of 2026-11 offers more.
+_TIERING_IOPS = (6000, 12000)
+
+
+@rule("FSX-12")
+def tiering_metadata(
+    *, storage_type: StorageType, metadata_mode: LustreMetadataMode | None, metadata_iops: int | None
+) -> Iterator[Violation]:
+    """AWS's own texts disagree about the metadata of Intelligent-Tiering."""
+    if storage_type is not StorageType.INTELLIGENT_TIERING or metadata_mode is None:
+        return
+    if metadata_mode is LustreMetadataMode.AUTOMATIC or metadata_iops not in (None, *_TIERING_IOPS):
+        given = metadata_iops if metadata_mode is LustreMetadataMode.USER_PROVISIONED else metadata_mode
+        offered = " or ".join(map(str, _TIERING_IOPS))
+        text = f"{given} is allowed by the API's text, while the guide offers user_provisioned {offered} only"
+        yield Violation("metadata", text, f"take one of {offered} unless you have seen it work")
 
 
 _VERSIONS = ("2.10", "2.12", "2.15")
@@ -105,20 +256,29 @@ EFA_CAPACITY_STEPS = {1000: 4800, 500: 9600, 250: 19200, 125: 38400}
 
 @rule("FSX-13")
 def efa(
-    *, deployment_type: DeploymentType, efa_enabled: bool, capacity_gib: int, throughput_mbps_per_tib: int | None
+    *,
+    deployment_type: DeploymentType,
+    efa_enabled: bool,
+    capacity_gib: int | None,
+    throughput_mbps_per_tib: int | None,
+    throughput_capacity_mbps: int | None,
 ) -> Iterator[Violation]:
     """EFA is for persistent_2, and its capacity comes in steps that depend on the throughput."""
     if not efa_enabled:
         return
+    step = EFA_CAPACITY_STEPS.get(throughput_mbps_per_tib or 0)
     if deployment_type is not DeploymentType.PERSISTENT_2:
         yield Violation("efa_enabled", f"{deployment_type} cannot serve EFA", "use persistent_2, or drop efa_enabled")
-    elif (step := EFA_CAPACITY_STEPS.get(throughput_mbps_per_tib or 0)) and capacity_gib % step:
+    elif step and capacity_gib and capacity_gib % step:
         up = (capacity_gib // step + 1) * step
         yield Violation(
             "capacity_gib",
             f"{capacity_gib} GiB cannot serve EFA at {throughput_mbps_per_tib} MB/s per TiB: a multiple of {step}",
             f"take {up}, another throughput_mbps_per_tib, or efa_enabled: false",
         )
+    elif throughput_capacity_mbps in _TIERING_DISPUTED:
+        text = f"{throughput_capacity_mbps} MB/s cannot serve EFA: a multiple of {_TIERING_STEP}"
+        yield Violation("throughput_capacity_mbps", text, f"take {_TIERING_STEP}, or efa_enabled: false")
 
 
 @rule("FMB-20")
@@ -130,10 +290,84 @@ def efa_group(*, efa_enabled: bool, efa_security_group_given: bool) -> Iterator[
 
 
 @rule("FSX-07")
-def scratch_key(*, deployment_type: DeploymentType, kms_key_given: bool) -> Iterator[Violation]:
-    """Scratch file systems are encrypted with the service's keys."""
+def scratch_key(
+    *,
+    deployment_type: DeploymentType,
+    storage_type: StorageType,
+    kms_key_given: bool,
+    drive_cache_type: DriveCacheType | None,
+) -> Iterator[Violation]:
+    """Scratch file systems are encrypted with the service's keys; a drive cache stands before hard disks."""
     if kms_key_given and not deployment_type.persistent:
         yield Violation("kms_key", f"{deployment_type} takes no key", "leave it out, or use a persistent type")
+    if storage_type is StorageType.HDD and drive_cache_type is None:
+        yield Violation("drive_cache_type", "is required with storage_type hdd", "write read or none")
+    elif storage_type is not StorageType.HDD and drive_cache_type is not None:
+        text = f"{drive_cache_type} belongs to hdd, and storage_type is {storage_type}"
+        yield Violation("drive_cache_type", text, "leave it out, or use persistent_1 with hdd")
+
+
+choice("FSX-21", DataCompressionType)
+
+
+# API:fsx AutomaticBackupRetentionDays, maximum.
+_MOST_BACKUP_DAYS = 90
+
+
+@rule("FSX-20")
+def backups(
+    *,
+    deployment_type: DeploymentType,
+    automatic_backup_retention_days: int,
+    daily_automatic_backup_start_time: str | None,
+    copy_tags_to_backups: bool,
+) -> Iterator[Violation]:
+    """Backups are for persistent file systems; their time and tags go with a retention."""
+    days, key = automatic_backup_retention_days, "automatic_backup_retention_days"
+    if not 0 <= days <= _MOST_BACKUP_DAYS:
+        yield Violation(key, f"{days} is not between 0 and {_MOST_BACKUP_DAYS}", "0 makes no backups")
+    elif days and not deployment_type.persistent:
+        yield Violation(key, f"{deployment_type} makes no backups", "leave it out, or use a persistent type")
+    elif not days:
+        for key, given in (
+            ("daily_automatic_backup_start_time", daily_automatic_backup_start_time),
+            ("copy_tags_to_backups", copy_tags_to_backups),
+        ):
+            if given:
+                shown = "true" if given is True else given
+                text = f"{shown} is read with backups only, and automatic_backup_retention_days is 0"
+                yield Violation(key, text, "leave it out, or write automatic_backup_retention_days: 7")
+
+
+@rule("DRA-11")
+def backups_or_links(
+    *, automatic_backup_retention_days: int, data_repository_associations: Sequence[LinkedPaths]
+) -> Iterator[Violation]:
+    """A file system that is linked with S3 makes no backups."""
+    if automatic_backup_retention_days and data_repository_associations:
+        text = f"{automatic_backup_retention_days} days of backups cannot be had beside data_repository_associations"
+        yield Violation("automatic_backup_retention_days", text, "leave one of the two out: exports keep data in S3")
+
+
+_TIMES = {
+    "weekly_maintenance_start_time": (r"[1-7]:([01]\d|2[0-3]):[0-5]\d", "d:HH:MM, d from 1 (Monday) to 7", "7:05:00"),
+    "daily_automatic_backup_start_time": (r"([01]\d|2[0-3]):[0-5]\d", "HH:MM", "05:00"),
+}
+
+
+@rule("FSX-30")
+def times(
+    *, weekly_maintenance_start_time: str | None, daily_automatic_backup_start_time: str | None
+) -> Iterator[Violation]:
+    """Maintenance and backups begin at a time of day in UTC."""
+    given = {
+        "weekly_maintenance_start_time": weekly_maintenance_start_time,
+        "daily_automatic_backup_start_time": daily_automatic_backup_start_time,
+    }
+    for key, value in given.items():
+        pattern, form, example = _TIMES[key]
+        if value is not None and not re.fullmatch(pattern, value):
+            yield Violation(key, f"{value} is no time in UTC of the form {form}", f"write one like {example}")
 
 
 # Nodes mount Lustre here. Source: API:sagemaker ClusterFsxLustreConfig, MountPath.
@@ -158,22 +392,43 @@ def mount_path(*, mount_path: str) -> Iterator[Violation]:
         yield Violation("mount_path", f"{mount_path} would hide {taken}, which the nodes need", "write one like /fsx")
 
 
-LUSTRE = ("FSX-02", "FSX-03", "FSX-05", "FSX-11", "FSX-13")
+LUSTRE = (
+    "FSX-02", "FSX-03", "FSX-05", "FSX-08", "FSX-09", "FSX-10", "FSX-11", "FSX-12", "FSX-13", "FSX-20", "FSX-30",
+    "FMB-29",
+)  # fmt: skip
 LUSTRE_CONSTRUCT = (*LUSTRE, "FSX-07", "FMB-20")
-LUSTRE_PROJECT = ("FSX-16", "FSX-29")
+LUSTRE_PROJECT = ("FSX-07", "FSX-16", "FSX-29")
 CLIENTS = ("X-06", "FSX-15")
 
 
 def addresses(
-    capacity_gib: int,
+    *,
+    storage_type: StorageType,
+    capacity_gib: int | None,
     throughput_mbps_per_tib: int | None,
+    throughput_capacity_mbps: int | None,
     efa_enabled: bool,
     metadata_iops: int | None,
 ) -> int:
     """Addresses a file system takes in its subnet (rule FSX-27): one per metadata server, one per object server."""
     metadata = -(-(metadata_iops or 1) // _IOPS_STEP)
-    step = EFA_CAPACITY_STEPS.get(throughput_mbps_per_tib or 0, 2400) if efa_enabled else 2400
-    return metadata + max(1, -(-capacity_gib // step))
+    if storage_type is StorageType.INTELLIGENT_TIERING:
+        return metadata + max(1, -(-(throughput_capacity_mbps or 0) // _TIERING_STEP))
+    step = 2400
+    if efa_enabled:
+        step = EFA_CAPACITY_STEPS.get(throughput_mbps_per_tib or 0, step)
+    elif storage_type is StorageType.HDD:  # no source counts their servers; a step has one at least
+        step = max(step, _HDD_STEPS.get(throughput_mbps_per_tib or 0, step))
+    return metadata + max(1, -(-(capacity_gib or 0) // step))
+
+
+@rule("FSX-27")
+def room(*, lustre_addresses: int, subnet_size: int) -> Iterator[Violation]:
+    """The subnet has an address for every server of the file system."""
+    # EC2 keeps five addresses of every subnet.
+    if lustre_addresses > (usable := subnet_size - 5):
+        text = f"{lustre_addresses} addresses of its servers do not fit the {usable} of the subnet"
+        yield Violation("capacity_gib", text, "use a larger subnet, or a smaller file system")
 
 
 class Client(Protocol):
@@ -210,9 +465,15 @@ _EFA_ADVISED = 10000
 
 
 @rule("FSX-16")
-def efa_advised(*, efa_enabled: bool, capacity_gib: int, throughput_mbps_per_tib: int | None) -> Iterator[Violation]:
+def efa_advised(
+    *,
+    efa_enabled: bool,
+    capacity_gib: int | None,
+    throughput_mbps_per_tib: int | None,
+    throughput_capacity_mbps: int | None,
+) -> Iterator[Violation]:
     """AWS advises EFA above 10 GB/s."""
-    mbps = capacity_gib / 1024 * (throughput_mbps_per_tib or 0)
+    mbps = throughput_capacity_mbps or (capacity_gib or 0) / 1024 * (throughput_mbps_per_tib or 0)
     if not efa_enabled and mbps > _EFA_ADVISED:
         text = f"{mbps:.0f} MB/s are served over TCP: AWS advises EFA above {_EFA_ADVISED} MB/s"
         yield Violation("efa_enabled", text, "write efa_enabled: true; it cannot be switched on later")
@@ -237,11 +498,17 @@ def association_count(*, data_repository_associations: Sequence[LinkedPaths]) ->
 
 @rule("DRA-02")
 def association_support(
-    *, deployment_type: DeploymentType, version: str, data_repository_associations: Sequence[LinkedPaths]
+    *,
+    deployment_type: DeploymentType,
+    storage_type: StorageType,
+    version: str,
+    data_repository_associations: Sequence[LinkedPaths],
 ) -> Iterator[Violation]:
-    """No associations on scratch_1 or Lustre 2.10."""
+    """No associations on scratch_1, Intelligent-Tiering or Lustre 2.10."""
     if not data_repository_associations:
         return
+    if storage_type is StorageType.INTELLIGENT_TIERING:
+        yield Violation("storage_type", f"{storage_type} takes no data_repository_associations", "use ssd")
     if deployment_type is DeploymentType.SCRATCH_1:
         yield Violation("deployment_type", f"{deployment_type} takes no data_repository_associations", "use scratch_2")
     if version == _VERSIONS[0]:
@@ -340,7 +607,15 @@ def events(
             yield Violation(key, f"{', '.join(given)} names an event twice", "name each once")
 
 
-ASSOCIATIONS = ("DRA-01", "DRA-02", "DRA-03", "DRA-04", "FMB-08", "FMB-13")
-ASSOCIATION = ("DRA-06",)
+@rule("DRA-07")
+def chunk_size(*, imported_file_chunk_size_mib: int | None) -> Iterator[Violation]:
+    """A chunk of an imported file is 1 MiB to 500 GiB."""
+    if imported_file_chunk_size_mib is not None and not 1 <= imported_file_chunk_size_mib <= 512000:
+        text = f"{imported_file_chunk_size_mib} MiB is not between 1 and 512000"
+        yield Violation("imported_file_chunk_size_mib", text, "leave it out to get 1024")
+
+
+ASSOCIATIONS = ("DRA-01", "DRA-02", "DRA-03", "DRA-04", "DRA-11", "FMB-08", "FMB-13")
+ASSOCIATION = ("DRA-06", "DRA-07")
 ASSOCIATION_CONSTRUCT = ("DRA-01", "DRA-03", "DRA-04", *ASSOCIATION)
 RULES = (*LUSTRE, "HP-14", *ASSOCIATIONS)

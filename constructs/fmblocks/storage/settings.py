@@ -8,7 +8,7 @@ from typing import Annotated, ClassVar, Protocol
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from fmblocks.settings import AnyCase, Settings, Text, WholeNumber, later
+from fmblocks.settings import AnyCase, Settings, Text, WholeNumber
 
 
 class DeploymentType(StrEnum):
@@ -29,6 +29,30 @@ class StorageType(StrEnum):
     """Media of a file system (API CreateFileSystem, StorageType)."""
 
     SSD = "ssd"
+    HDD = "hdd"
+    INTELLIGENT_TIERING = "intelligent_tiering"
+
+
+class DriveCacheType(StrEnum):
+    """The SSD cache in front of hard disks (API CreateFileSystem, DriveCacheType)."""
+
+    NONE = "none"
+    READ = "read"
+
+
+class DataCompressionType(StrEnum):
+    """How data is compressed on the servers (API CreateFileSystem, DataCompressionType)."""
+
+    NONE = "none"
+    LZ4 = "lz4"
+
+
+class ReadCacheSizingMode(StrEnum):
+    """How the SSD read cache of Intelligent-Tiering is sized (API LustreReadCacheConfiguration, SizingMode)."""
+
+    NO_CACHE = "no_cache"
+    USER_PROVISIONED = "user_provisioned"
+    PROPORTIONAL_TO_THROUGHPUT_CAPACITY = "proportional_to_throughput_capacity"
 
 
 class LustreMetadataMode(StrEnum):
@@ -53,6 +77,13 @@ class Metadata(Settings):
     iops: Annotated[WholeNumber | None, Field(description="metadata IOPS, with mode user_provisioned only")] = None
 
 
+class ReadCache(Settings):
+    """The SSD read cache of an Intelligent-Tiering file system."""
+
+    sizing_mode: Annotated[ReadCacheSizingMode, AnyCase]
+    size_gib: Annotated[WholeNumber | None, Field(description="GiB, with sizing_mode user_provisioned only")] = None
+
+
 def canonical_path(value: str) -> str:
     """One spelling for a path: /data and /data/ would otherwise replace the association (both are create-only)."""
     return value.rstrip("/") or "/"
@@ -63,9 +94,13 @@ def canonical_prefix(value: str) -> str:
     return f"{stripped}/" if (stripped := value.strip("/")) else ""
 
 
-def default_metadata_mode(deployment_type: DeploymentType) -> LustreMetadataMode | None:
-    """A metadata configuration cannot be added later, so persistent_2 always has one."""
-    return LustreMetadataMode.AUTOMATIC if deployment_type is DeploymentType.PERSISTENT_2 else None
+def default_metadata_mode(deployment_type: DeploymentType, storage_type: StorageType) -> LustreMetadataMode | None:
+    """A metadata configuration cannot be added later, so persistent_2 always has one.
+
+    For Intelligent-Tiering AWS's own texts disagree about what is taken (FSX-12), so it has to be chosen.
+    """
+    wanted = deployment_type is DeploymentType.PERSISTENT_2 and storage_type is not StorageType.INTELLIGENT_TIERING
+    return LustreMetadataMode.AUTOMATIC if wanted else None
 
 
 def _events(value: object) -> object:
@@ -86,6 +121,8 @@ class DataRepositoryAssociation(Settings):
         "export_path": "write auto_export: [new, changed]",
         "file_system_path": "the key is path",
         "data_repository_path": "write bucket: <name> and prefix: <prefix>/",
+        "chunk_size": "the key is imported_file_chunk_size_mib",
+        "imported_file_chunk_size": "the key is imported_file_chunk_size_mib",
     }
 
     path: Annotated[Text, AfterValidator(canonical_path), Field(description="directory of the file system, from /")]
@@ -98,6 +135,12 @@ class DataRepositoryAssociation(Settings):
     batch_import_metadata_on_create: Annotated[
         bool, Field(description="list what the bucket already holds when the link is made; create-only")
     ] = True
+    imported_file_chunk_size_mib: Annotated[
+        WholeNumber | None, Field(description="MiB of an imported file per disk; default: 1024, chosen by FSx")
+    ] = None
+
+
+_LEGACY_LINK = "persistent_2 refuses it: write data_repository_associations"
 
 
 class Lustre(Settings):
@@ -115,35 +158,89 @@ class Lustre(Settings):
         "subnets": "Lustre takes one subnet, that of network.primary_availability_zone: leave the key out",
         "az": "Lustre stands in network.primary_availability_zone: leave the key out",
         "kms_key": "persistent file systems are encrypted with the project's key, scratch ones take none",
-        "import_path": "persistent_2 refuses it: write data_repository_associations",
-        "export_path": "persistent_2 refuses it: write data_repository_associations",
+        "import_path": _LEGACY_LINK,
+        "export_path": _LEGACY_LINK,
         "auto_import_policy": "persistent_2 refuses it: write auto_import on an association",
+        "imported_file_chunk_size": "write imported_file_chunk_size_mib on an association",
+        "root_squash": "CloudFormation cannot set it: run aws fsx update-file-system on the file system, with UID:GID, "
+        "neither of them 0, and at most 64 client NIDs",
+        "compression": "the key is data_compression_type",
+        "drive_cache": "the key is drive_cache_type",
+        "throughput_capacity": "the key is throughput_capacity_mbps",
+        "data_read_cache_configuration": "the key is read_cache",
+        "backup_retention_days": "the key is automatic_backup_retention_days",
+        "maintenance_window": "the key is weekly_maintenance_start_time",
         "existing": "this version creates the file system; the constructs import one",
         "existing_id": "this version creates the file system; the constructs import one",
         "dra": "the key is data_repository_associations",
     }
+    FOREIGN_RULES: ClassVar = {
+        "import_path": "FSX-04",
+        "export_path": "FSX-04",
+        "auto_import_policy": "FSX-04",
+        "imported_file_chunk_size": "FSX-04",
+        "kms_key": "FSX-07",
+        "subnets": "FSX-01",
+    }
 
     deployment_type: Annotated[DeploymentType, AnyCase] = DeploymentType.PERSISTENT_2
-    storage_type: Annotated[StorageType, AnyCase, later("hdd", "intelligent_tiering", now="ssd")] = StorageType.SSD
-    capacity_gib: Annotated[WholeNumber, Field(gt=0, description="storage capacity in GiB; it can only grow")]
-    throughput_mbps_per_tib: Annotated[
-        WholeNumber | None, Field(description="MB/s per TiB; required for persistent, forbidden for scratch")
+    storage_type: Annotated[StorageType, AnyCase] = StorageType.SSD
+    capacity_gib: Annotated[
+        WholeNumber | None,
+        Field(description="GiB, save with intelligent_tiering; it can only grow"),
     ] = None
+    throughput_mbps_per_tib: Annotated[
+        WholeNumber | None,
+        Field(description="MB/s per TiB, for persistent ssd and hdd, which require it"),
+    ] = None
+    throughput_capacity_mbps: Annotated[
+        WholeNumber | None, Field(description="MB/s of the whole file system, with intelligent_tiering only")
+    ] = None
+    read_cache: Annotated[ReadCache | None, Field(description="with intelligent_tiering, which requires it")] = None
+    drive_cache_type: Annotated[
+        DriveCacheType | None, AnyCase, Field(description="with storage_type hdd, which requires it")
+    ] = None
+    data_compression_type: Annotated[DataCompressionType, AnyCase, Field(description="lz4 or none")] = (
+        DataCompressionType.NONE
+    )
     efa_enabled: Annotated[bool, Field(description="serve Lustre over EFA; fixed at creation")] = False
     metadata: Annotated[Metadata | None, Field(description="persistent_2 only, where the default is automatic")] = None
     version: Annotated[Text, Field(description="Lustre server version; only upgrades are possible")] = "2.15"
+    automatic_backup_retention_days: Annotated[
+        WholeNumber, Field(description="days that daily backups are kept; 0: none are made")
+    ] = 0
+    daily_automatic_backup_start_time: Annotated[Text | None, Field(description="HH:MM in UTC, with backups")] = None
+    copy_tags_to_backups: Annotated[bool, Field(description="put the file system's tags on its backups")] = False
+    weekly_maintenance_start_time: Annotated[
+        Text | None, Field(description="d:HH:MM in UTC, d from 1 (Monday) to 7; default: chosen by FSx")
+    ] = None
     mount_path: Annotated[Text, AfterValidator(canonical_path), Field(description="where nodes mount it")] = "/fsx"
     data_repository_associations: tuple[DataRepositoryAssociation, ...] = ()
 
     @property
     def metadata_mode(self) -> LustreMetadataMode | None:
         """The mode that reaches the template."""
-        return self.metadata.mode if self.metadata else default_metadata_mode(self.deployment_type)
+        return self.metadata.mode if self.metadata else default_metadata_mode(self.deployment_type, self.storage_type)
 
     @property
     def metadata_iops(self) -> int | None:
         """The IOPS that reach the template."""
         return self.metadata.iops if self.metadata else None
+
+    @property
+    def read_cache_sizing_mode(self) -> ReadCacheSizingMode | None:
+        """How the read cache is sized; None without one."""
+        return self.read_cache.sizing_mode if self.read_cache else None
+
+    @property
+    def read_cache_size_gib(self) -> int | None:
+        """GiB of the read cache, where they are chosen."""
+        return self.read_cache.size_gib if self.read_cache else None
+
+    @property
+    def backups(self) -> bool:
+        """Whether daily backups are made."""
+        return self.automatic_backup_retention_days > 0
 
 
 class Storage(Settings):
