@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import fmblocks.project  # noqa: F401  registers every rule
 from fmblocks.findings import RULES
+from fmblocks.project import PROJECT_RULES
 from fmblocks.rulebook import Kind, entries
 
 PAGE = Path(__file__).with_name("rules.md")
@@ -26,6 +26,8 @@ def rules_page() -> str:
         found = RULES.get(entry.id)
         where = f"`{found.function.__module__.removeprefix('fmblocks.')}`" if found else "–"
         where = {Kind.BUILT_IN: "constructs", Kind.NOTE: "advice"}.get(entry.kind, where)
+        where = "`project`" if entry.id in PROJECT_RULES else where
+        where = f"as {entry.checked_as}" if entry.checked_as else "–" if entry.later else where
         kind = entry.severity or entry.kind
         lines.append(f"| {entry.id} | {kind} | {_cell(entry.rule)} | {where} |")
     return HEAD + "\n".join(lines) + "\n"

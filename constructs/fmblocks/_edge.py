@@ -120,7 +120,7 @@ def check_arguments(
     in the context value ``fmblocks:suppress``, a list.
     """
     skipped: list[str] = []
-    found = check(rules, values, path=path, unresolved=unresolved, suppressed=_suppressed(scope), skipped=skipped)
+    found = check(rules, values, path=path, unresolved=unresolved, suppressed=suppressed(scope), skipped=skipped)
     if skipped:
         text = f"not checked, since an argument is a token: {', '.join(skipped)}"
         cdk.Annotations.of(scope).add_warning_v2("fmblocks:Skipped", text)
@@ -146,7 +146,8 @@ def instance_types(scope: Construct) -> Types:
         raise FindingsError([fault(CATALOG, f"{rows!r} is no list of types", str(error).split("\n")[0])]) from None
 
 
-def _suppressed(scope: Construct) -> list[str]:
+def suppressed(scope: Construct) -> list[str]:
+    """The ids of the context list ``fmblocks:suppress``."""
     given = scope.node.try_get_context(SUPPRESS) or []
     if not isinstance(given, list) or not all(isinstance(id, str) for id in given):
         raise FindingsError([fault(SUPPRESS, f"{given!r} is no list of rules", 'write ["FSX-02"]')])

@@ -102,27 +102,36 @@ def rule(id: str) -> Callable[[Callable[..., Iterator[Violation]]], Callable[...
 CHOICES: dict[type[StrEnum], str] = {}
 
 
-def choice(id: str, kind: type[StrEnum]) -> None:
-    """Register "the value is a member of ``kind``" as the rule ``id``.
+def choice(id: str, kind: type[StrEnum], *, alone: bool = True) -> None:
+    """Name the rule that a value breaks which is no member of ``kind``.
 
     Both edges make members of what a user wrote before any rule runs, so they ask :func:`not_a_member` there.
+
+    Args:
+        alone: whether that is all the rule says; else the rule has a function of its own.
     """
     CHOICES[kind] = id
+    if alone:
 
-    def chosen(*, value: object) -> Iterator[Violation]:
-        if value not in tuple(kind):
-            alike = difflib.get_close_matches(str(value).lower(), tuple(kind), n=1)
-            hint = f"did you mean {alike[0]}?" if alike else f"take one of {', '.join(kind)}"
-            yield Violation("", f"{value} is not one of {', '.join(kind)}", hint)
+        def chosen(*, value: object) -> Iterator[Violation]:
+            if value not in tuple(kind):
+                yield _not_chosen(kind, value)
 
-    rule(id)(chosen)
+        rule(id)(chosen)
 
 
 def not_a_member(kind: type[StrEnum], value: object, path: str) -> Finding:
     """The finding about a value that is no member of ``kind``, under the kind's own rule where it has one."""
-    if kind in CHOICES:
-        return check([CHOICES[kind]], {"value": value}, path=path)[0]
-    return Finding("SHAPE", Severity.ERROR, path, f"{value!r} is no {kind.__name__}", f"take one of {', '.join(kind)}")
+    found = _not_chosen(kind, value)
+    return Finding(CHOICES.get(kind, "SHAPE"), Severity.ERROR, path, found.message, found.hint)
+
+
+def _not_chosen(kind: type[StrEnum], value: object) -> Violation:
+    listed = ", ".join(kind)
+    alike = difflib.get_close_matches(str(value).lower(), tuple(kind), n=1)
+    hint = f"did you mean {alike[0]}?" if alike else f"take one of {listed}"
+    shown = "null" if value is None else value
+    return Violation("", f"{shown} is not one of {listed}", hint)
 
 
 def _never(_: object) -> bool:

@@ -154,10 +154,7 @@ def _lustre_mbps(project: Project) -> float | None:
 def _node_addresses(training: Training | None, types: Types) -> int:
     if training is None:
         return 0
-    return sum(
-        group.count * addresses_per_node(training.orchestrator, group.instance_type, types)
-        for group in training.node_groups
-    )
+    return sum(group.count * addresses_per_node(training.orchestrator, group, types) for group in training.node_groups)
 
 
 def _quotas(groups: Sequence[NodeGroup], types: Types, *, hyperpod: bool) -> tuple[Quota, ...]:

@@ -36,6 +36,8 @@ class Entry:
         kind: exactly one.
         severity: ``error`` or ``warning``, of kind rule only.
         firm: whether the constructs rely on it, so that it cannot be suppressed.
+        checked_as: the id under which it is checked, where another one says the same.
+        later: whether what it is built into is not in this version.
         rule: what holds.
         otherwise: what AWS does when it does not hold; its own words where they are known.
         source: where that was read, by the keys of :func:`sources`.
@@ -45,6 +47,8 @@ class Entry:
     kind: Kind
     severity: str | None
     firm: bool
+    checked_as: str | None
+    later: bool
     rule: str
     otherwise: str | None
     source: str
@@ -65,6 +69,8 @@ def entries() -> dict[str, Entry]:
             Kind(row["kind"]),
             row.get("severity"),
             row.get("firm", False),
+            row.get("as"),
+            row.get("later", False),
             row["rule"],
             row.get("otherwise"),
             row["source"],

@@ -14,6 +14,9 @@ from pathlib import Path
 from fmblocks.findings import Finding, FindingsError, Severity
 from fmblocks.project import LoadedProject, Project
 
+# Warnings for `validate`, which checks more than this version builds; errors for a synth.
+UNBUILT = ("FMB-23", "FMB-35")
+
 
 def main() -> None:
     """Synthesize the stacks of the project that ``-c project=FILE`` names, or of all in ``-c projects=GLOB``.
@@ -61,7 +64,7 @@ def _load(context: dict[str, object]) -> tuple[list[LoadedProject], bool]:
 
 def _refuse_unbuilt(projects: list[LoadedProject]) -> None:
     """What is only a warning for `validate` cannot be deployed."""
-    found = [one for loaded in projects for one in loaded.findings if one.rule == "FMB-23"]
+    found = [one for loaded in projects for one in loaded.findings if one.rule in UNBUILT]
     if found:
         raise FindingsError([replace(one, severity=Severity.ERROR) for one in found])
 

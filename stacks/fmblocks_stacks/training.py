@@ -73,6 +73,11 @@ class TrainingStack(cdk.Stack):
                     ebs_volume_gib=group.ebs_volume_gib,
                     capacity=group.capacity.mode,
                     training_plan_arn=group.capacity.training_plan_arn,
+                    min_count=group.min_count,
+                    alternative_instance_types=group.alternative_instance_types,
+                    threads_per_core=group.threads_per_core,
+                    deep_health_checks=group.deep_health_checks,
+                    image_id=group.image.id if group.image else None,
                 )
                 for group in training.node_groups
             ],
@@ -80,8 +85,8 @@ class TrainingStack(cdk.Stack):
             mount_path=lustre.mount_path if lustre else "/fsx",
             lifecycle_bundle=self._bundle(training.lifecycle_scripts, folder) if training.lifecycle_scripts else None,
             node_recovery=training.node_recovery,
-            node_provisioning=training.node_provisioning,
-            volume_kms_key=self._key() if training.node_provisioning is NodeProvisioning.CONTINUOUS else None,
+            node_provisioning=training.provisioning,
+            volume_kms_key=self._key() if training.provisioning is NodeProvisioning.CONTINUOUS else None,
         )
         # Exporters on the nodes write with the nodes' role.
         metrics.grant_remote_write(self.cluster.execution_role)

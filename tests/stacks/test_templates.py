@@ -455,3 +455,24 @@ def test_termination_protection(large: Synthesized, stack: str) -> None:
     found = manifest["artifacts"][stack]["properties"].get("terminationProtection", False)
     assert found is (stack == "FoundationStack")
     assert manifest["artifacts"][stack]["properties"]["stackName"] == f"llm-pretrain-{stack}"
+
+
+def test_no_security_group_rule_stands_twice(synthesized: Synthesized) -> None:
+    """NET-07: EC2 refuses the second one, now and then only."""
+    for template in synthesized.templates.values():
+        rules = [
+            json.dumps(
+                {key: value for key, value in rule["Properties"].items() if key != "Description"}, sort_keys=True
+            )
+            for kind in ("Ingress", "Egress")
+            for rule in of_type(template, f"AWS::EC2::SecurityGroup{kind}").values()
+        ]
+        assert len(rules) == len(set(rules))
+
+
+def test_templates_stay_far_below_what_cloudformation_takes(synthesized: Synthesized) -> None:
+    """CFN-01; CDK itself stops at 500 resources."""
+    for name, template in synthesized.templates.items():
+        limits = {"Resources": 500, "Parameters": 200, "Outputs": 200, "Mappings": 200}
+        assert all(len(template.get(part, {})) < most / 2 for part, most in limits.items())
+        assert (synthesized.folder / f"{name}.template.json").stat().st_size < 1_000_000 / 2

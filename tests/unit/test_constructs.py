@@ -235,6 +235,71 @@ def test_a_cluster_refuses(
     assert rule in rules_of(caught)
 
 
+@pytest.mark.parametrize(
+    ("rule", "arguments"),
+    [
+        ("HP-04", {"alternative_instance_types": ["p5en.48xlarge"]}),
+        ("HP-05", {"min_count": 1}),
+        ("HP-16", {"deep_health_checks": [fm.DeepHealthCheck.INSTANCE_STRESS] * 2}),
+        ("HP-18", {"threads_per_core": 3}),
+    ],
+)
+def test_a_group_refuses(cluster: Callable[..., fm.HyperPodSlurmCluster], rule: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(fm.FindingsError) as caught:
+        cluster(instance_groups=[CONTROLLER, dataclasses.replace(GPU, **arguments)])
+    assert rules_of(caught) == {rule}
+    assert "instance_groups[1]." in str(caught.value)
+
+
+def test_what_a_group_can_be_told_reaches_the_template(
+    stack: cdk.Stack, cluster: Callable[..., fm.HyperPodSlurmCluster]
+) -> None:
+    flexible = dataclasses.replace(
+        GPU,
+        min_count=1,
+        alternative_instance_types=["ml.p5e.48xlarge"],
+        threads_per_core=1,
+        deep_health_checks=["instance_stress"],
+        image_id="ami-0123456789abcdef0",
+    )
+    cluster(instance_groups=[CONTROLLER, flexible], node_provisioning=fm.NodeProvisioning.CONTINUOUS)
+    (found,) = assertions.Template.from_stack(stack).find_resources("AWS::SageMaker::Cluster").values()
+    (group,) = [one for one in found["Properties"]["InstanceGroups"] if one["InstanceGroupName"] == "gpu"]
+    assert "InstanceType" not in group
+    assert group["InstanceRequirements"] == {"InstanceTypes": ["ml.p5.48xlarge", "ml.p5e.48xlarge"]}
+    assert (group["MinInstanceCount"], group["ThreadsPerCore"]) == (1, 1)
+    assert group["OnStartDeepHealthChecks"] == ["InstanceStress"]
+    assert group["ImageId"] == "ami-0123456789abcdef0"
+
+
+def test_nodes_do_not_stand_in_public_subnets(stack: cdk.Stack, cluster: Any) -> None:
+    made = ec2.Vpc(stack, "Made", availability_zones=["us-west-2a"])
+    with pytest.raises(fm.FindingsError, match=r"NET-05\] subnets\[0\]: S/Made/PublicSubnet1 is public"):
+        cluster(vpc=made, subnets=made.public_subnets)
+
+
+@pytest.mark.parametrize(
+    ("opened", "said"),
+    [((), "no inbound and no outbound rule"), (("in",), "no outbound rule"), (("in", "out"), None), (("tcp",), "no")],
+)
+def test_a_group_of_nodes_is_open_to_itself(
+    stack: cdk.Stack, vpc: ec2.IVpc, cluster: Any, opened: tuple[str, ...], said: str | None
+) -> None:
+    group = ec2.SecurityGroup(stack, "Plain", vpc=vpc, allow_all_outbound=False)
+    cluster(security_groups=[fm.EfaSecurityGroup(stack, "Efa", vpc=vpc), group])
+    # After the cluster, as people do.
+    for way in opened:
+        if way == "out":
+            group.add_egress_rule(group, ec2.Port.all_traffic())
+        else:
+            group.add_ingress_rule(group, ec2.Port.all_traffic() if way == "in" else ec2.Port.all_tcp())
+    if said is None:
+        assert assertions.Template.from_stack(stack)
+        return
+    with pytest.raises(RuntimeError, match=f"EFA-12.*S/Plain has {said}"):
+        assertions.Template.from_stack(stack)
+
+
 def test_volume_keys_need_continuous_provisioning(
     stack: cdk.Stack, cluster: Callable[..., fm.HyperPodSlurmCluster]
 ) -> None:
@@ -496,8 +561,11 @@ def test_a_workspace_takes_a_key(stack: cdk.Stack) -> None:
 @pytest.mark.parametrize(
     ("make", "said"),
     [
-        (lambda lustre, _cluster: lustre(deployment_type="persistent_3"), "deployment_type: 'persistent_3' is no"),
-        (lambda lustre, _cluster: lustre(metadata_mode="auto"), "take one of automatic, user_provisioned"),
+        (
+            lambda lustre, _cluster: lustre(deployment_type="persistent_3"),
+            "deployment_type: persistent_3 is not one of scratch_1",
+        ),
+        (lambda lustre, _cluster: lustre(metadata_mode="auto"), "did you mean automatic?"),
         (lambda _lustre, cluster: cluster(node_provisioning="sometimes"), "take one of standard, continuous"),
     ],
 )

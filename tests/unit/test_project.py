@@ -133,7 +133,7 @@ BAD_SHAPES = [
     (
         SMALLEST
         + LUSTRE.replace("capacity", "data_repository_associations: [{path: /a, auto_import: [newer]}], capacity"),
-        "auto_import[0]: newer is not one of new, changed or deleted; did you mean new?",
+        "auto_import[0]: newer is not one of new, changed, deleted; did you mean new?",
     ),
     (SMALLEST + GROUPS.replace("count: 2", "count: 2, subnet: public"), "nodes always stand in private subnets"),
     (SMALLEST + GROUPS.replace("count: 2", "count: 2, associate_public_ip: true"), "get no public address"),

@@ -12,11 +12,21 @@ import pytest
 
 from fmblocks.capacity.settings import Capacity, CapacityMode, Launch
 from fmblocks.catalog import instance_types
-from fmblocks.cluster.settings import NodeProvisioning, NodeRole, Orchestrator
-from fmblocks.compute.settings import Efa, Placement, PlacementMode
+from fmblocks.cluster.settings import (
+    DeepHealthCheck,
+    Kubernetes,
+    NodeProvisioning,
+    NodeRole,
+    Orchestrator,
+    Slurm,
+    TieredStorage,
+)
+from fmblocks.compute.settings import Efa, Image, NetworkInterface, Placement, PlacementMode
 from fmblocks.findings import RULES, Finding, Severity, check, rule
 from fmblocks.governance.settings import Suppression
 from fmblocks.network.addresses import ZoneAddresses
+from fmblocks.network.rules import SelfRules
+from fmblocks.observability.settings import Alerts, Collector, Grafana
 from fmblocks.project import Project
 from fmblocks.storage.settings import (
     DataCompressionType,
@@ -43,6 +53,9 @@ class Group:
     count: int = 1
     ebs_volume_gib: int = 500
     training_plan_arn: str | None = None
+    efa: Efa = dataclasses.field(default_factory=Efa)
+    network_interfaces: tuple[NetworkInterface, ...] = ()
+    capacity: Capacity = dataclasses.field(default_factory=Capacity)
 
 
 def link(path: str = "/data", bucket: str | None = "my-data", prefix: str = "") -> DataRepositoryAssociation:
@@ -143,6 +156,120 @@ def backed_up(days: int, deployment_type: DeploymentType = P2, start: str | None
 
 def at(weekly: str | None, daily: str | None = None) -> dict[str, Any]:
     return {"weekly_maintenance_start_time": weekly, "daily_automatic_backup_start_time": daily}
+
+
+def nic(card: int, device: int, kind: str = "efa-only", **more: Any) -> NetworkInterface:
+    return NetworkInterface(network_card_index=card, device_index=device, interface_type=kind, **more)
+
+
+def wired(instance_type: str, *interfaces: NetworkInterface) -> dict[str, Any]:
+    return {"network_interfaces": interfaces, "instance_type": instance_type, "types": TYPES}
+
+
+PRIMARY = nic(0, 0, "interface")
+
+
+def cards(*numbers: int, kind: str = "efa-only") -> dict[str, Any]:
+    interfaces = (PRIMARY, *(nic(number, 0, kind) for number in numbers))
+    return {"network_interfaces": interfaces, "instance_type": "p6e-gb200.36xlarge"}
+
+
+def imaged(instance_type: str, **image: Any) -> dict[str, Any]:
+    return {"image": Image(**image), "instance_type": instance_type, "types": TYPES}
+
+
+def on_windows(instance_type: str, efa: Efa, platform: str = "Windows") -> dict[str, Any]:
+    return {**imaged(instance_type, platform=platform), "efa": efa}
+
+
+def planned(first: str, second: str, plan: str = PLAN) -> dict[str, Any]:
+    groups = [
+        Group("a", instance_type=first, capacity=Capacity(mode="training_plan", training_plan_arn=PLAN)),
+        Group("b", instance_type=second, capacity=Capacity(mode="training_plan", training_plan_arn=plan)),
+        Group("c", instance_type="m5.large"),
+    ]
+    return {"node_groups": groups}
+
+
+def reserved(platform: str, image: Image | None) -> dict[str, Any]:
+    return {"capacity": Capacity(mode="odcr", create={"platform": platform}), "image": image}
+
+
+def ultra(count: int, instance_type: str = "p6e-gb200.36xlarge") -> dict[str, Any]:
+    return {"capacity": BLOCK, "instance_type": instance_type, "count": count}
+
+
+def flexible(*more: str, provisioning: str = "continuous") -> dict[str, Any]:
+    return {
+        "instance_type": "p5.48xlarge",
+        "alternative_instance_types": more,
+        "node_provisioning": NodeProvisioning(provisioning),
+        "types": TYPES,
+    }
+
+
+def least(orchestrator: str, min_count: int | None, provisioning: str | None = None) -> dict[str, Any]:
+    given = {"orchestrator": Orchestrator(orchestrator), "min_count": min_count, "count": 4}
+    return given | ({"node_provisioning": NodeProvisioning(provisioning)} if provisioning else {})
+
+
+def checked(instance_type: str, *checks: str) -> dict[str, Any]:
+    return {
+        "deep_health_checks": [DeepHealthCheck(one) for one in checks],
+        "instance_type": instance_type,
+        "types": TYPES,
+    }
+
+
+def hyperpod_image(orchestrator: str = "hyperpod-eks", **given: Any) -> dict[str, Any]:
+    nothing = {"image": None, "image_release_version": None, "threads_per_core": None}
+    return {"orchestrator": Orchestrator(orchestrator), **nothing, **given}
+
+
+def kubernetes(version: str, orchestrator: str = "hyperpod-eks") -> dict[str, Any]:
+    return {"orchestrator": Orchestrator(orchestrator), "kubernetes": Kubernetes(version=version)}
+
+
+def services(service_cidr: str | None) -> dict[str, Any]:
+    return {"kubernetes": Kubernetes(service_cidr=service_cidr), "cidr": "10.20.0.0/16"}
+
+
+def pcs(nodes: int, orchestrator: str = "pcs", **slurm: Any) -> dict[str, Any]:
+    given = Slurm(**slurm) if slurm else None
+    return {"orchestrator": Orchestrator(orchestrator), "slurm": given, "node_groups": [Group(count=nodes)]}
+
+
+def tiered(share: int | None) -> dict[str, Any]:
+    return {"tiered_storage": TieredStorage(instance_memory_allocation_percentage=share)}
+
+
+def read_by(orchestrator: str, *keys: str) -> dict[str, Any]:
+    return {"orchestrator": Orchestrator(orchestrator), "given": keys}
+
+
+def shown(region: str | None = "us-west-2", zones: tuple[str, ...] = ("usw2-az1", "usw2-az2"), **grafana: Any) -> Any:
+    return {"grafana": Grafana(**grafana), "region": region, "availability_zones": zones}
+
+
+def grafana(**given: Any) -> dict[str, Any]:
+    return {"grafana": Grafana(**given)}
+
+
+def scraped(interval: str | None, timeout: str | None = None, collector: str | None = None) -> dict[str, Any]:
+    return {"scrape_interval": interval, "scrape_timeout": timeout, "collector": collector and Collector(collector)}
+
+
+def collected(orchestrator: str | None, *zones: str, collector: str = "managed") -> dict[str, Any]:
+    known = orchestrator and Orchestrator(orchestrator)
+    return {"collector": Collector(collector), "orchestrator": known, "availability_zones": zones}
+
+
+def topic(account: str | None = "111122223333", region: str | None = "us-west-2", **alerts: Any) -> dict[str, Any]:
+    return {"alerts": Alerts(**alerts), "account": account, "region": region}
+
+
+TOPIC = "arn:aws:sns:us-west-2:111122223333:ops"
+SAML = {"idp_metadata_url": "https://idp.example.com/metadata", "admin_roles": ["admin"]}
 
 
 def bought(name: str, zone: str) -> SimpleNamespace:
@@ -376,8 +503,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-14", {"availability_zones": ["a", "b"]}, {"availability_zones": ["a", "b", "a"]}, "availability_zones: a is named twice"),
     ("FMB-15", {"retention_days": 1}, {"retention_days": 0}, "retention_days: 0 is not between 1 and 1095"),
     ("FMB-15", {"retention_days": 1095}, {"retention_days": 1096}, "1096 is not between"),
-    ("FMB-16", {"efa": Efa()}, {"efa": Efa(mode="none")}, "efa.mode: none cannot be had on HyperPod"),
-    ("FMB-16", {"efa": Efa()}, {"efa": Efa(count=4)}, "efa.count: 4 cannot be chosen on HyperPod"),
+    ("FMB-16", {"efa": Efa(), "network_interfaces": ()}, {"network_interfaces": (), "efa": Efa(mode="none")}, "efa.mode: none cannot be had on HyperPod"),
+    ("FMB-16", {"efa": Efa(), "network_interfaces": ()}, {"network_interfaces": (), "efa": Efa(count=4)}, "efa.count: 4 cannot be chosen on HyperPod"),
     ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [CONTROLLER, Group(), Group("s", NodeRole.SYSTEM)]}, "node_groups[2].role: s has role system, which belongs to Kubernetes"),
     ("FMB-23", {"orchestrator": Orchestrator.HYPERPOD_SLURM}, {"orchestrator": Orchestrator.EKS}, "orchestrator: eks is checked here, but this version has no stack for it; use hyperpod-slurm to deploy"),
     ("EKS-01", {"orchestrator": Orchestrator.EKS, "availability_zones": ["usw2-az1", "usw2-az2"]}, {"orchestrator": Orchestrator.EKS, "availability_zones": ["usw2-az1"]}, "network.availability_zones: 1 zones: eks needs two"),
@@ -508,6 +635,120 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("DRA-07", {"imported_file_chunk_size_mib": 512000}, {"imported_file_chunk_size_mib": 512001}, "imported_file_chunk_size_mib: 512001 MiB is not between 1 and 512000"),
     ("DRA-07", {"imported_file_chunk_size_mib": None}, {"imported_file_chunk_size_mib": 0}, "0 MiB is not between"),
     ("DRA-11", {"automatic_backup_retention_days": 0, "data_repository_associations": [link()]}, {"automatic_backup_retention_days": 7, "data_repository_associations": [link()]}, "automatic_backup_retention_days: 7 days of backups cannot be had beside data_repository_associations"),
+    ("EFA-03", wired("p5.48xlarge", PRIMARY, nic(0, 1), nic(1, 0)), wired("p5.48xlarge", PRIMARY, nic(1, 0), nic(1, 1)), "network_interfaces[2]: efa-only at card 1, device 1: the card has an EFA interface already, at device 0"),
+    ("EFA-03", wired("p5.48xlarge", PRIMARY, nic(1, 0), nic(1, 1, "interface")), wired("p5.48xlarge", nic(0, 0, "efa"), nic(0, 1)), "network_interfaces[1]: efa-only at card 0, device 1"),
+    ("EFA-04", wired("p5.48xlarge", PRIMARY, nic(31, 1)), wired("p5.48xlarge", PRIMARY, nic(32, 0)), "network_interfaces[1].network_card_index: efa-only at card 32, device 0: p5.48xlarge has the cards 0 to 31"),
+    ("EFA-04", wired("p5.48xlarge", PRIMARY, nic(2, 1)), wired("p5.48xlarge", PRIMARY, nic(2, 2)), "network_interfaces[1].device_index: efa-only at card 2, device 2: a card of p5.48xlarge has the devices 0 to 1"),
+    ("EFA-04", wired("p5.48xlarge", PRIMARY, nic(0, 1)), wired("p5.48xlarge", PRIMARY, nic(0, 0)), "network_interfaces[1]: efa-only at card 0, device 0: network_interfaces[0] stands there"),
+    ("EFA-04", wired("p5.48xlarge", PRIMARY), wired("p5.48xlarge", PRIMARY, nic(-1, 0)), "neither is below 0"),
+    ("EFA-04", wired("p5.48xlarge", PRIMARY, nic(1, 0), nic(1, 1, "interface")), wired("p5.48xlarge", PRIMARY, nic(1, 0), nic(1, 1, "interface"), nic(1, 0, "interface")), "network_interfaces[1] stands there"),
+    ("EFA-04", wired("p5en.48xlarge", PRIMARY, nic(1, 3)), wired("p5en.48xlarge", PRIMARY, *(nic(1, n, "interface") for n in (0, 1, 2, 3, 3))), "network_interfaces[4] stands there"),
+    ("EFA-05", wired("p5.48xlarge", nic(0, 0, "efa")), wired("p5.48xlarge", nic(0, 0)), "network_interfaces[0].interface_type: efa-only at card 0, device 0: the primary interface of network card 0 needs an address"),
+    ("EFA-05", wired("p5.48xlarge", PRIMARY), wired("p5.48xlarge", nic(1, 0)), "network_interfaces: no interface stands at network card 0, device 0"),
+    ("EFA-06", wired("p6-b300.48xlarge", PRIMARY, nic(1, 0)), wired("p6-b300.48xlarge", PRIMARY, nic(0, 1)), "network_interfaces[1].interface_type: efa-only at card 0, device 1: card 0 of p6-b300.48xlarge has no EFA"),
+    ("EFA-06", wired("p5.48xlarge", PRIMARY, nic(0, 1)), wired("p6e-gb200.36xlarge", nic(0, 0, "efa")), "card 0 of p6e-gb200.36xlarge has no EFA"),
+    ("EFA-07", wired("p5.48xlarge", PRIMARY, nic(1, 0, "efa", ipv4_prefix_count=1)), wired("p5.48xlarge", PRIMARY, nic(1, 0, ipv4_prefix_count=1)), "network_interfaces[1]: efa-only at card 1, device 0 asks for addresses"),
+    ("EFA-07", wired("p5.48xlarge", nic(0, 0, "efa", private_ip_address="10.0.0.4")), wired("p5.48xlarge", PRIMARY, nic(1, 0, private_ip_address="10.0.0.5")), "efa-only has none"),
+    ("EFA-08", wired("p5.48xlarge", nic(0, 0, "interface", associate_public_ip_address=True)), wired("p5.48xlarge", nic(0, 0, "interface", associate_public_ip_address=True), nic(0, 1)), "network_interfaces[0].associate_public_ip_address: true, but instances with 2 network interfaces get no public address"),
+    ("EFA-12", {"self_rules": [SelfRules("S/Group", True, True)]}, {"self_rules": [SelfRules("S/Group", True, False)]}, "security_groups: S/Group has no outbound rule for all traffic of itself"),
+    ("EFA-12", {"self_rules": []}, {"self_rules": [SelfRules("S/Group", False, False)]}, "has no inbound and no outbound rule"),
+    ("EFA-19", on_windows("g5.8xlarge", Efa()), on_windows("p5.48xlarge", Efa()), "image.platform: Windows does not run EFA on p5.48xlarge"),
+    ("EFA-19", on_windows("p5.48xlarge", Efa(mode="none")), on_windows("trn1.32xlarge", Efa(), "windows with sql server"), "Windows with SQL Server does not run EFA"),
+    ("EFA-19", on_windows("p5.48xlarge", Efa(), "Ubuntu Pro"), on_windows("p4d.24xlarge", Efa()), "does not run EFA on p4d.24xlarge"),
+    ("EFA-27", cards(1, 5, 9, 13), cards(1, 2, 3, 4), "network_interfaces: EFA on the cards 1, 2, 3, 4, which share NICs or GPUs of p6e-gb200.36xlarge; take the cards 1, 5, 9, 13"),
+    ("EFA-27", cards(*range(1, 17, 2)), cards(1, 5, 9, 13, kind="efa"), "network_interfaces[1].interface_type: efa at card 1, device 0: the odd cards of p6e-gb200.36xlarge take efa-only"),
+    ("EFA-27", cards(), cards(1, 5), "EFA on the cards 1, 5"),
+    ("FMB-30", {"instance_type": "p5.48xlarge", "efa": Efa(profile="max-ip-bandwidth"), "types": TYPES}, {"instance_type": "p5en.48xlarge", "efa": Efa(profile="max-ip-bandwidth"), "types": TYPES}, "efa.profile: max-ip-bandwidth has no documented layout on p5en.48xlarge"),
+    ("FMB-30", {"instance_type": "p5en.48xlarge", "efa": Efa(profile="save-ip-addresses"), "types": TYPES}, {"instance_type": "g6.xlarge", "efa": Efa(profile="max-ip-bandwidth"), "types": TYPES}, "on g6.xlarge"),
+    ("FMB-31", {"image": Image(id="ami-0123456789abcdef0")}, {"image": Image(id="ami-0123456789abcdef0", ssm_parameter="/a")}, "image.ssm_parameter: is given beside id, ami-0123456789abcdef0"),
+    ("X-10", imaged("p6e-gb200.36xlarge", architecture="arm64"), imaged("p6e-gb200.36xlarge", architecture="x86_64"), "image.architecture: x86_64 does not boot on p6e-gb200.36xlarge, which is arm64"),
+    ("X-10", imaged("p5.48xlarge", ssm_parameter="/aws/service/deeplearning/ami/x86_64/base/latest/ami-id"), imaged("p6e-gb200.36xlarge", ssm_parameter="/aws/service/deeplearning/ami/x86_64/base/latest/ami-id"), "image.ssm_parameter: /aws/service/deeplearning/ami/x86_64/base/latest/ami-id does not boot"),
+    ("X-10", imaged("p5.48xlarge", id="ami-0123456789abcdef0"), imaged("p5.48xlarge", ssm_parameter="/own/arm64/ami"), "use an image for x86_64"),
+    ("PG-01", {"value": "cluster"}, {"value": "clustre"}, "clustre is not one of auto, none, cluster, partition, spread; did you mean cluster?"),
+    ("PG-02", {"placement": Placement(mode="spread", spread_level="rack")}, {"placement": Placement(mode="cluster", spread_level="rack")}, "placement.spread_level: rack is not read with mode cluster"),
+    ("PG-02", {"placement": Placement()}, {"placement": Placement(mode="spread", spread_level="host")}, "placement.spread_level: host is for Outposts only"),
+    ("CR-04", {"value": "open"}, {"value": "closed"}, "closed is not one of open, targeted"),
+    ("CR-05", {"value": "dedicated"}, {"value": "host"}, "host is not one of default, dedicated"),
+    ("CR-06", reserved("Linux/UNIX", None), reserved("windows", None), "capacity.create.platform: Windows, but the image of the group is Linux/UNIX"),
+    ("CR-06", reserved("ubuntu pro", Image(platform="Ubuntu Pro")), reserved("Linux/UNIX", Image(platform="Ubuntu Pro")), "the image of the group is Ubuntu Pro: its instances would never match"),
+    ("CR-06", {"capacity": ODCR, "image": Image(platform="Ubuntu Pro")}, reserved("RHEL with HA", Image()), "RHEL with HA, but"),
+    ("CB-15", ultra(18), ultra(10), "count: 10 is no whole number of UltraServers, which have 9 or 18 instances; take a multiple of 9"),
+    ("CB-15", ultra(10, "p5.48xlarge"), ultra(1), "1 is no whole number"),
+    ("TP-02", planned("p5.48xlarge", "p5.48xlarge"), planned("p5.48xlarge", "p5en.48xlarge"), "node_groups[1].capacity.training_plan_arn: the plan of a, of p5.48xlarge, cannot feed p5en.48xlarge"),
+    ("TP-02", planned("p5.48xlarge", "p5en.48xlarge", PLAN + "-2"), planned("p5en.48xlarge", "p5.48xlarge"), "give each type a plan of its own"),
+    ("HP-04", flexible("p5e.48xlarge"), flexible("p5e.48xlarge", provisioning="standard"), "alternative_instance_types: p5e.48xlarge: a group of several types needs continuous provisioning"),
+    ("HP-04", flexible(provisioning="standard"), flexible("p5.48xlarge"), "alternative_instance_types[0]: p5.48xlarge is named twice"),
+    ("HP-04", flexible(*[name for name in sorted(TYPES) if TYPES[name].hyperpod and name != "p5.48xlarge"][:19]), flexible(*[name for name in sorted(TYPES) if TYPES[name].hyperpod and name != "p5.48xlarge"][:20]), "21 types with instance_type: HyperPod takes 20"),
+    ("HP-04", flexible("p5en.48xlarge"), flexible("p9.48xlarge"), "p9.48xlarge is not an instance type of the catalogue"),
+    ("HP-04", flexible("p5en.48xlarge"), flexible("trn2u.48xlarge"), "alternative_instance_types[0]: trn2u.48xlarge is not sold for HyperPod"),
+    ("HP-05", least("hyperpod-eks", 4, "continuous"), least("hyperpod-eks", 5, "continuous"), "min_count: 5 is not between 0 and count, 4"),
+    ("HP-05", least("hyperpod-slurm", None, "standard"), least("hyperpod-slurm", 1, "standard"), "min_count: 1 is read with continuous provisioning only"),
+    ("HP-05", least("pcs", 5, "standard"), least("hyperpod-eks", -1, "continuous"), "-1 is not between"),
+    ("PCS-06", least("pcs", 4), least("pcs", 5), "min_count: 5 is not between 0 and count, 4; lower it"),
+    ("PCS-06", least("eks", 5), least("pcs", -1), "-1 is not between"),
+    ("FMB-32", least("eks", 4), least("eks", 5), "min_count: 5 is not between"),
+    ("FMB-32", least("pcs", 5), least("ec2", 5), "min_count: 5 is not between"),
+    ("HP-16", checked("p5.48xlarge", "instance_stress", "instance_connectivity"), checked("p5.48xlarge", "instance_stress", "instance_stress"), "deep_health_checks: instance_stress, instance_stress names a check twice"),
+    ("HP-16", checked("m7i.xlarge"), checked("m7i.xlarge", "instance_stress"), "instance_stress cannot be run on m7i.xlarge, which has no accelerator"),
+    ("FMB-33", {"orchestrator": Orchestrator.HYPERPOD_EKS, "deep_health_checks": [DeepHealthCheck.INSTANCE_STRESS]}, {"orchestrator": Orchestrator.HYPERPOD_SLURM, "deep_health_checks": [DeepHealthCheck.INSTANCE_STRESS]}, "deep_health_checks: instance_stress: AWS describes deep health checks for EKS only"),
+    ("FMB-33", {"orchestrator": Orchestrator.HYPERPOD_SLURM, "deep_health_checks": []}, {"orchestrator": Orchestrator.HYPERPOD_SLURM, "deep_health_checks": [DeepHealthCheck.INSTANCE_CONNECTIVITY]}, "EKS only"),
+    ("HP-18", hyperpod_image(threads_per_core=2), hyperpod_image(threads_per_core=3), "threads_per_core: 3 is neither 1 nor 2"),
+    ("HP-18", hyperpod_image("ec2", threads_per_core=3), hyperpod_image(threads_per_core=0), "0 is neither"),
+    ("HP-18", hyperpod_image(image=Image(id="ami-0123456789abcdef0")), hyperpod_image(image=Image(ssm_parameter="/a")), "image.ssm_parameter: /a cannot be used by HyperPod, which takes the id of an image"),
+    ("HP-18", hyperpod_image(image_release_version="1.2.3"), hyperpod_image("hyperpod-slurm", image_release_version="1.2.3"), "image_release_version: 1.2.3 is read on EKS only"),
+    ("HP-19", kubernetes("1.30"), kubernetes("1.29"), "kubernetes.version: 1.29 is not taken by HyperPod: 1.30 to 1.35"),
+    ("HP-19", kubernetes("1.35"), kubernetes("1.36"), "1.36 is not taken"),
+    ("HP-19", kubernetes("1.36", "eks"), kubernetes("1.36"), "take one of these"),
+    ("HP-28", tiered(100), tiered(101), "tiered_storage.instance_memory_allocation_percentage: 101 is no percentage"),
+    ("HP-28", tiered(None), tiered(-1), "-1 is no percentage"),
+    ("FMB-34", read_by("hyperpod-slurm", "node_provisioning", "name"), read_by("ec2", "node_provisioning", "name"), "node_provisioning: is not read with orchestrator ec2; leave it out: it is for hyperpod-slurm and hyperpod-eks"),
+    ("FMB-34", read_by("eks", "kubernetes"), read_by("pcs", "kubernetes"), "kubernetes: is not read with orchestrator pcs"),
+    ("FMB-34", read_by("pcs", "slurm"), read_by("hyperpod-slurm", "slurm", "tiered_storage"), "slurm: is not read with orchestrator hyperpod-slurm"),
+    ("EKS-03", services("172.20.0.0/16"), services("172.20.0.0/25"), "training.kubernetes.service_cidr: 172.20.0.0/25 is no /12 to /24 inside"),
+    ("EKS-03", services("172.16.0.0/12"), services("10.0.0.0/11"), "10.0.0.0/11 is no /12 to /24"),
+    ("EKS-03", services(None), services("100.64.0.0/16"), "100.64.0.0/16 is no /12 to /24"),
+    ("EKS-03", services("10.21.0.0/16"), services("10.20.8.0/24"), "10.20.8.0/24 overlaps the VPC, 10.20.0.0/16"),
+    ("EKS-03", services("10.100.0.0/24"), services("ten"), "ten is no /12 to /24"),
+    ("PCS-02", {"slurm": Slurm(version="25.11")}, {"slurm": Slurm(version="23.11")}, "training.slurm.version: 23.11 is not listed for PCS: 24.11, 25.05, 25.11, 26.05"),
+    ("PCS-02", {"slurm": None}, {"slurm": Slurm(version="26.11")}, "26.11 is not listed"),
+    ("PCS-10", pcs(1, version="25.05", rest_api=True), pcs(1, version="24.11", rest_api=True), "training.slurm.rest_api: true, which needs Slurm 25.05, and the version is 24.11"),
+    ("PCS-10", pcs(32, size="small"), pcs(33, size="small"), "training.slurm.size: 33 nodes are more than the 32 of size small; take a larger size"),
+    ("PCS-10", pcs(2048), pcs(2049), "training.node_groups: 2049 nodes are more than the 2048 of size large; use fewer nodes"),
+    ("PCS-10", pcs(2049, "eks"), pcs(513, size="medium"), "513 nodes are more than the 512"),
+    ("NET-05", {"public_subnets": []}, {"public_subnets": ["S/Vpc/PublicSubnet1"]}, "subnets[0]: S/Vpc/PublicSubnet1 is public, and its nodes would get no address there; pass private subnets"),
+    ("AMP-03", scraped("30s", collector="managed"), scraped("29s", collector="managed"), "scrape_interval: 29s is less than the 30s of a managed collector"),
+    ("AMP-03", scraped("5s", collector="agents"), scraped("5s", collector="managed"), "write 30s or more"),
+    ("AMP-04", collected("eks", "usw2-az1", "usw2-az2"), collected("eks", "usw2-az1"), "collector: managed, but network.availability_zones has usw2-az1 only: a collector takes two"),
+    ("AMP-04", collected("ec2", "usw2-az1"), collected("hyperpod-eks", "usw2-az1"), "a collector takes two"),
+    ("AMP-04", collected(None, "usw2-az1"), collected("eks", "usw2-az1"), "a collector takes two"),
+    ("AMP-08", {"collector": Collector.MANAGED, "region": "us-west-2"}, {"collector": Collector.MANAGED, "region": "us-gov-west-1"}, "collector: AWS::APS::Scraper is not listed for us-gov-west-1"),
+    ("AMP-08", {"collector": Collector.AGENTS, "region": "cn-north-1"}, {"collector": Collector.MANAGED, "region": "cn-north-1"}, "not listed for cn-north-1"),
+    ("AMG-01", grafana(authentication=["SAML"], saml=SAML), grafana(authentication=["saml"]), "grafana.saml: is required with authentication saml"),
+    ("AMG-01", grafana(), grafana(authentication=[]), "grafana.authentication: names no way to log in"),
+    ("AMG-01", grafana(workspace="none", authentication=[]), grafana(saml=SAML), "grafana.saml: is not read without authentication saml"),
+    ("AMG-03", grafana(account_access_type="organization", organizational_units=["ou-1"]), grafana(account_access_type="ORGANIZATION"), "grafana.organizational_units: are required with account_access_type organization"),
+    ("AMG-03", grafana(), grafana(organizational_units=["ou-1"]), "are not read with account_access_type current_account"),
+    ("AMG-04", grafana(name="a" * 255), grafana(name="a" * 256), "is no name of a workspace"),
+    ("AMG-04", grafana(name="a-b.c_d~e"), grafana(name="a b"), "grafana.name: a b is no name of a workspace"),
+    ("AMG-05", grafana(network_access={"prefix_list_ids": ["pl-1"] * 5}), grafana(network_access={"prefix_list_ids": ["pl-1"] * 6}), "grafana.network_access.prefix_list_ids: 6 are more than 5"),
+    ("AMG-05", grafana(), grafana(network_access={}), "grafana.network_access: lets nobody in"),
+    ("AMG-05", grafana(network_access={"vpc_endpoint_ids": ["vpce-1"]}), grafana(network_access={"vpc_endpoint_ids": ["vpce-1"] * 6}), "vpc_endpoint_ids: 6 are more than 5"),
+    ("AMG-06", shown(vpc=True), shown(zones=("us-west-2a",), vpc=True), "grafana.vpc: true, but network.availability_zones has us-west-2a: a workspace takes 2 to 6 zones"),
+    ("AMG-06", shown(zones=("us-west-2a",)), shown(zones=("us-west-2a", "us-west-2-lax-1a"), vpc=True), "a workspace takes 2 to 6 zones"),
+    ("AMG-06", shown(vpc=True), shown(region="ap-northeast-2", vpc=True), "workspaces of ap-northeast-2 join no VPC"),
+    ("AMG-09", {"grafana": Grafana(region="us-west-2"), "region": "us-west-1"}, {"grafana": Grafana(), "region": "us-west-1"}, "grafana: AWS::Grafana::Workspace is not listed for us-west-1; write grafana: {region: …}"),
+    ("AMG-09", {"grafana": Grafana(workspace="none"), "region": "eu-west-3"}, {"grafana": Grafana(region="eu-west-3"), "region": "us-west-2"}, "grafana.region: AWS::Grafana::Workspace is not listed for eu-west-3"),
+    ("FMB-35", {"given": ["grafana"], "grafana": Grafana(workspace="none")}, {"given": ["alerts"], "grafana": None}, "alerts: is checked here"),
+    ("FMB-35", {"given": ["prometheus"], "grafana": None}, {"given": ["grafana"], "grafana": Grafana()}, "grafana: is checked here, but this version does not build it"),
+    ("FMB-36", scraped("30s", "30s"), scraped("30s", "31s"), "scrape_timeout: 31s is more than scrape_interval, 30s"),
+    ("FMB-36", scraped(None, "30s"), scraped(None, "1m"), "1m is more than scrape_interval, 30s"),
+    ("FMB-37", topic(topic_arn=TOPIC), topic("444455556666", topic_arn=TOPIC), "alerts.topic_arn: the topic belongs to 111122223333, the metrics workspace to 444455556666"),
+    ("FMB-37", topic(None, topic_arn=TOPIC), topic(topic_arn="ops"), "ops is not the ARN of a topic"),
+    ("FMB-38", topic(topic_arn=TOPIC), topic(region="us-east-1", topic_arn=TOPIC), "alerts.topic_arn: the topic is in us-west-2, the metrics workspace in us-east-1"),
+    ("FMB-38", topic(region=None, topic_arn=TOPIC), topic(region="eu-west-1", topic_arn=TOPIC), "in eu-west-1"),
+    ("FMB-39", {"alerts": Alerts(repeat_interval="120h")}, {"alerts": Alerts(repeat_interval="7d")}, "alerts.repeat_interval: 7d is more than 5d; write 5d or less"),
+    ("FMB-39", {"alerts": None}, {"alerts": Alerts(repeat_interval="5d1s")}, "5d1s is more than 5d"),
+    ("FMB-40", grafana(workspace="g-0123456789"), grafana(workspace="mine"), "grafana.workspace: mine is neither create nor none nor the id of a workspace"),
 ]  # fmt: skip
 
 

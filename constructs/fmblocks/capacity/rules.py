@@ -9,9 +9,9 @@ from datetime import datetime
 from typing import Protocol
 
 from fmblocks import catalog
-from fmblocks.capacity.settings import Capacity, CapacityMode, Launch
-from fmblocks.compute.settings import Placement, PlacementMode
-from fmblocks.findings import Violation, rule
+from fmblocks.capacity.settings import Capacity, CapacityMode, Launch, Match, Tenancy
+from fmblocks.compute.settings import Image, InstancePlatform, Placement, PlacementMode
+from fmblocks.findings import Violation, choice, rule
 
 _GROUPED = (PlacementMode.CLUSTER, PlacementMode.PARTITION, PlacementMode.SPREAD)
 
@@ -21,6 +21,8 @@ class Bought(Protocol):
 
     @property
     def name(self) -> str: ...
+    @property
+    def instance_type(self) -> str: ...
     @property
     def capacity(self) -> Capacity: ...
 
@@ -80,6 +82,20 @@ def reservation_size(*, capacity: Capacity, count: int) -> Iterator[Violation]:
         yield Violation("count", text, "split the group, or reserve less")
 
 
+choice("CR-04", Match)
+choice("CR-05", Tenancy)
+choice("CR-06", InstancePlatform, alone=False)
+
+
+@rule("CR-06")
+def reservation_platform(*, capacity: Capacity, image: Image | None) -> Iterator[Violation]:
+    """A reservation serves instances of its own platform."""
+    runs = image.platform if image else InstancePlatform.LINUX_UNIX
+    if capacity.create is not None and capacity.create.platform is not runs:
+        text = f"{capacity.create.platform}, but the image of the group is {runs}: its instances would never match"
+        yield Violation("capacity.create.platform", text, "write the same platform in both places")
+
+
 @rule("CR-13")
 def one_target(*, capacity: Capacity) -> Iterator[Violation]:
     """Mode odcr names exactly one of a reservation, a group of them, or one to create."""
@@ -126,6 +142,35 @@ def block_size(*, capacity: Capacity, count: int) -> Iterator[Violation]:
     """A Capacity Block holds at most 64 instances."""
     if capacity.mode is CapacityMode.CAPACITY_BLOCK and count > 64:
         yield Violation("count", f"{count} is more than the 64 instances of a Capacity Block", "make a group per block")
+
+
+# Instances of one NVLink domain. Source: the rule.
+_ULTRASERVER = {"p6e-gb200.36xlarge": (9, 18)}
+
+
+@rule("CB-15")
+def whole_ultraservers(*, capacity: Capacity, instance_type: str, count: int) -> Iterator[Violation]:
+    """UltraServers are sold whole."""
+    sizes = _ULTRASERVER.get(instance_type)
+    if sizes and capacity.mode is CapacityMode.CAPACITY_BLOCK and count % sizes[0]:
+        text = f"{count} is no whole number of UltraServers, which have {' or '.join(map(str, sizes))} instances"
+        yield Violation("count", text, f"take a multiple of {sizes[0]}")
+
+
+@rule("TP-02")
+def one_type_per_plan(*, node_groups: Sequence[Bought]) -> Iterator[Violation]:
+    """A training plan holds instances of one type."""
+    types: dict[str, Bought] = {}
+    for index, group in enumerate(node_groups):
+        plan = group.capacity.training_plan_arn
+        if plan is None:
+            continue
+        first = types.setdefault(plan, group)
+        if first.instance_type != group.instance_type:
+            text = f"the plan of {first.name}, of {first.instance_type}, cannot feed {group.instance_type}"
+            yield Violation(
+                f"node_groups[{index}].capacity.training_plan_arn", text, "give each type a plan of its own"
+            )
 
 
 @rule("CB-04")
@@ -253,9 +298,9 @@ def block_to_come(*, capacity: Capacity, count: int, now: datetime) -> Iterator[
 
 
 EC2_GROUP = (
-    "X-01", "X-03", "X-08", "CR-03", "CR-13", "CB-02", "CB-03", "CB-04", "CB-06", "CB-21", "FMB-25",
+    "X-01", "X-03", "X-08", "CR-03", "CR-06", "CR-13", "CB-02", "CB-03", "CB-04", "CB-06", "CB-15", "CB-21", "FMB-25",
 )  # fmt: skip
 EVERY_GROUP = ("CB-07", "CR-07", "FMB-24", "FMB-26", "NET-06", "TP-07")
 # What depends on the day: `fmblocks validate` only, never a synth, whose result is the same next year.
 DATED = ("CB-13", "CR-02", "FMB-27")
-TRAINING = ("X-07",)
+TRAINING = ("TP-02", "X-07")

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from fmblocks.compute.settings import InstancePlatform, Platform
 from fmblocks.settings import AnyCase, Settings, Text
 
 
@@ -27,6 +28,13 @@ class Match(StrEnum):
 
     OPEN = "open"
     TARGETED = "targeted"
+
+
+class Tenancy(StrEnum):
+    """Whose instances share the hardware (API CreateCapacityReservation, Tenancy)."""
+
+    DEFAULT = "default"
+    DEDICATED = "dedicated"
 
 
 class Launch(StrEnum):
@@ -56,13 +64,25 @@ class CreateReservation(Settings):
 
     FOREIGN: ClassVar = {
         "count": "the group's count is reserved: leave the key out",
+        "instance_count": "the group's count is reserved: leave the key out",
+        "instance_type": "the group's type is reserved: leave the key out",
+        "end_date": "the key is end",
+        "end_date_type": "it follows from end: leave the key out",
+        "placement_group_arn": "write placement: cluster, and the reservation is made in that group",
+        "instance_match_criteria": "the key is match",
         "start": "CloudFormation cannot create future-dated reservations: make it with the EC2 API and give "
         "capacity_reservation_id",
         "commitment_days": "CloudFormation cannot create future-dated reservations: make it with the EC2 API and give "
         "capacity_reservation_id",
     }
 
+    FOREIGN_RULES: ClassVar = {"start": "CR-10", "commitment_days": "CR-10", "end_date_type": "CR-01"}
+
     match: Annotated[Match, AnyCase] = Match.TARGETED
+    tenancy: Annotated[Tenancy, AnyCase] = Tenancy.DEFAULT
+    platform: Annotated[Platform, Field(description="what the image runs; instances of another one never match")] = (
+        InstancePlatform.LINUX_UNIX
+    )
     end: Annotated[Instant | None, Field(description="when the reservation ends by itself; default: never")] = None
 
 

@@ -10,7 +10,7 @@ import dataclasses
 import difflib
 import functools
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,6 +47,10 @@ class InstanceType:
         memory_gib: memory per instance in GiB.
         network_cards: network cards per instance.
         max_efa_interfaces: Elastic Fabric Adapter interfaces per instance; 0 means that the type has no EFA.
+        efa_network_cards: cards that take an EFA interface; empty where no source was found.
+        efa_layout_cards: the same cards in the order in which AWS's layouts fill them.
+        efa_layout_count: EFA interfaces of AWS's layout with the fewest addresses; None means all of them.
+        ip_interface_cards: cards that get an ENA interface more for the most IP bandwidth; empty where AWS names none.
         efa_gbps_total: what an EFA job can use, in Gbps per instance.
         max_enis_per_card: network interfaces per card, efa-only ones among them.
         local_nvme_count: instance-store volumes.
@@ -71,6 +75,10 @@ class InstanceType:
     memory_gib: int | None = None
     network_cards: int | None = None
     max_efa_interfaces: int = 0
+    efa_network_cards: tuple[int, ...] = ()
+    efa_layout_cards: tuple[int, ...] = ()
+    efa_layout_count: int | None = None
+    ip_interface_cards: tuple[int, ...] = ()
     efa_gbps_total: int | None = None
     max_enis_per_card: int | None = None
     local_nvme_count: int | None = None
@@ -98,7 +106,26 @@ def _instance_type(row: Mapping[str, Any]) -> InstanceType:
     # Local Zones stand in the list too, as "us-east-1-atl-2a (Local Zone)": what counts is their Region.
     listed = row.get("capacity_blocks_regions") or ()
     regions = sorted(region for region in REGIONS if any(where.startswith(region) for where in listed))
-    return InstanceType(**{**known, "capacity_blocks_regions": tuple(regions)})
+    layout = row.get("recommended_efa_layout") or {}
+    more = (layout.get("max_ip_bandwidth_variant") or {}).get("extra_interfaces", ())
+    return InstanceType(
+        **{
+            **known,
+            "capacity_blocks_regions": tuple(regions),
+            "efa_network_cards": tuple(row.get("efa_capable_network_cards") or ()),
+            "efa_layout_cards": tuple(_cards([*layout.get("interfaces", ()), *more], "efa")),
+            "efa_layout_count": layout.get("efa_count"),
+            "ip_interface_cards": tuple(_cards(more, "interface")),
+        }
+    )
+
+
+def _cards(interfaces: Iterable[str], kind: str) -> Iterator[int]:
+    """The cards of the interfaces of a kind, which stand as card/device/kind."""
+    for interface in interfaces:
+        card, _, written = interface.split("/")
+        if written.startswith(kind):
+            yield int(card)
 
 
 def merged(overrides: Iterable[Mapping[str, Any]]) -> Types:

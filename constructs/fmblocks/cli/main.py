@@ -20,7 +20,7 @@ from fmblocks.cli.init import first_files
 from fmblocks.findings import RULES, Finding, FindingsError, Severity, check
 from fmblocks.network import rules as network_rules
 from fmblocks.plan import Plan, make_plan
-from fmblocks.project import LoadedProject, Project, lustre_addresses, primary_subnet_size
+from fmblocks.project import PROJECT_RULES, LoadedProject, Project, lustre_addresses, primary_subnet_size
 from fmblocks.project import schema as schema_text
 from fmblocks.rulebook import Kind, entries, sources
 
@@ -102,13 +102,20 @@ def _where(id: str) -> str:
     """Where an id is looked after in this version."""
     if found := RULES.get(id):
         return f"{found.function.__module__}.{found.function.__name__}"
+    entry = entries()[id]
+    if id in PROJECT_RULES:
+        return "fmblocks.project"
+    if entry.checked_as:
+        return f"as {entry.checked_as}"
+    if entry.later:
+        return "will be built in; not in this version"
     return {
         Kind.RULE: "not in this version",
         Kind.BUILT_IN: "the constructs set it",
         Kind.PREFLIGHT: "only the account knows; not in this version",
         Kind.GUARD: "about a change; not in this version",
         Kind.NOTE: "advice",
-    }[entries()[id].kind]
+    }[entry.kind]
 
 
 @app.command()

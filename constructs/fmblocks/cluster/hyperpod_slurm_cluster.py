@@ -21,8 +21,10 @@ from fmblocks.capacity.settings import CapacityMode
 from fmblocks.catalog import normalise
 from fmblocks.cluster import rules
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
-from fmblocks.cluster.settings import NodeProvisioning, NodeRecovery, NodeRole, Orchestrator
+from fmblocks.cluster.settings import DeepHealthCheck, NodeProvisioning, NodeRecovery, NodeRole, Orchestrator
 from fmblocks.compute.settings import PlacementMode
+from fmblocks.network import rules as network_rules
+from fmblocks.network.self_rules import SelfRulesValidation
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
 
 
@@ -38,6 +40,11 @@ class SlurmInstanceGroup:
         ebs_volume_gib: second volume in GiB, mounted at /opt/sagemaker. Default: 500.
         capacity: on_demand, spot or training_plan. Default: on_demand.
         training_plan_arn: with training_plan.
+        min_count: nodes with which the group is in service; with continuous provisioning. Default: all.
+        alternative_instance_types: other types that HyperPod may take; with continuous provisioning. Default: none.
+        threads_per_core: 1 or 2. Default: chosen by HyperPod.
+        deep_health_checks: tried on new nodes; AWS describes them for EKS only. Default: none.
+        image_id: ``ami-…``, unencrypted and of the same account. Default: HyperPod's own image.
     """
 
     name: str
@@ -47,6 +54,11 @@ class SlurmInstanceGroup:
     ebs_volume_gib: int = 500
     capacity: CapacityMode = CapacityMode.ON_DEMAND
     training_plan_arn: str | None = None
+    min_count: int | None = None
+    alternative_instance_types: Sequence[str] = ()
+    threads_per_core: int | None = None
+    deep_health_checks: Sequence[DeepHealthCheck] = ()
+    image_id: str | None = None
 
     def __post_init__(self) -> None:
         hints = typing.get_type_hints(type(self))
@@ -106,8 +118,10 @@ class HyperPodSlurmCluster(cdk.Resource):
         cluster_name: a name blocks replacement. Default: chosen by CloudFormation.
 
     Raises:
-        FindingsError: rules FMB-09, FMB-12, FMB-19, FSX-15, FSX-26, HP-01, HP-02, HP-03, HP-09, HP-11, HP-13, HP-14,
-            TP-01, X-02, X-04, X-05.
+        FindingsError: rules FMB-09, FMB-12, FMB-19, FSX-15, FSX-26, HP-01 to 05, 09, 11, 13, 14, 16 and 18,
+            NET-05, TP-01, X-02, X-04, X-05.
+
+    At synth EFA-12 refuses a group of this app that is not open to itself.
     """
 
     @typed
@@ -135,9 +149,11 @@ class HyperPodSlurmCluster(cdk.Resource):
         groups = [_plain(group) for group in instance_groups]
         of_nodes = list(subnets or (vpc.private_subnets if vpc else ()))
         subnet_ids = [subnet.subnet_id for subnet in of_nodes]
+        public = {subnet.subnet_id for subnet in vpc.public_subnets} if vpc and subnets else set()
         self._check(
             groups,
             {
+                "public_subnets": [subnet.node.path for subnet in subnets if subnet.subnet_id in public],
                 "node_provisioning": node_provisioning,
                 "subnet_count": len(set(subnet_ids)),
                 "security_group_count": len({group.security_group_id for group in security_groups}),
@@ -159,6 +175,7 @@ class HyperPodSlurmCluster(cdk.Resource):
         )
         self._allow_nodes(subnet_ids, security_groups, file_system, lifecycle_bundle, volume_kms_key)
 
+        self.node.add_validation(SelfRulesValidation(self, security_groups))
         self._connections = ec2.Connections(security_groups=list(security_groups))
         if file_system is not None:
             for group in security_groups:
@@ -235,7 +252,7 @@ class HyperPodSlurmCluster(cdk.Resource):
 
     def _check(self, groups: Sequence[SlurmInstanceGroup], values: dict[str, object]) -> None:
         stack = cdk.Stack.of(self)
-        types = [str(group.instance_type) for group in groups]
+        types = [str(name) for group in groups for name in (group.instance_type, *group.alternative_instance_types)]
         known = instance_types(self)
         # One count that is not known yet must not hide two controllers: what these rules read is filled in.
         named = [
@@ -248,7 +265,8 @@ class HyperPodSlurmCluster(cdk.Resource):
             for group in groups
         ]
         given = {**values, "node_groups": named, "instance_types": [*filter(_known, types)], "types": known}
-        check_arguments(self, rules.CLUSTER_CONSTRUCT, given, names={"node_groups": "instance_groups"})
+        of_cluster = (*rules.CLUSTER_CONSTRUCT, *network_rules.NODES_CONSTRUCT)
+        check_arguments(self, of_cluster, given, names={"node_groups": "instance_groups"})
         typed_groups = [group for group in groups if not unresolved(group.instance_type)]
         mounted = {
             "node_groups": [dataclasses.replace(group, count=1, training_plan_arn=None) for group in typed_groups],
@@ -272,6 +290,13 @@ class HyperPodSlurmCluster(cdk.Resource):
                     "capacity_mode": group.capacity,
                     "placement_mode": PlacementMode.AUTO,
                     "training_plan_arn": group.training_plan_arn,
+                    "count": group.count,
+                    "min_count": group.min_count,
+                    "alternative_instance_types": group.alternative_instance_types,
+                    "deep_health_checks": group.deep_health_checks,
+                    "threads_per_core": group.threads_per_core,
+                    "image": None,  # its id is text of its own here, and may be a token
+                    "image_release_version": None,
                     "region": None if cdk.Token.is_unresolved(stack.region) else stack.region,
                     "account": None if cdk.Token.is_unresolved(stack.account) else stack.account,
                 },
@@ -291,10 +316,20 @@ class HyperPodSlurmCluster(cdk.Resource):
                 volume_size_in_gb=group.ebs_volume_gib, volume_kms_key_id=volume_key.key_arn if volume_key else None
             )
         )
+        flexible = bool(group.alternative_instance_types)
         return sagemaker.CfnCluster.ClusterInstanceGroupProperty(
             instance_group_name=group.name,
-            instance_type=f"ml.{group.instance_type}",
+            instance_type=None if flexible else f"ml.{group.instance_type}",
+            instance_requirements=sagemaker.CfnCluster.InstanceRequirementsProperty(
+                instance_types=[f"ml.{name}" for name in (group.instance_type, *group.alternative_instance_types)]
+            )
+            if flexible
+            else None,
             instance_count=group.count,
+            min_instance_count=group.min_count,
+            threads_per_core=group.threads_per_core,
+            on_start_deep_health_checks=[check.api_name for check in group.deep_health_checks] or None,
+            image_id=group.image_id,
             execution_role=self.execution_role.role_arn,
             instance_storage_configs=[volume, *mounts],
             slurm_config=sagemaker.CfnCluster.ClusterSlurmConfigProperty(
@@ -374,6 +409,10 @@ def _plain(group: SlurmInstanceGroup) -> SlurmInstanceGroup:
         role=member(NodeRole, group.role, "role"),
         capacity=member(CapacityMode, group.capacity, "capacity"),
         instance_type=_type_name(kind.to_string() if isinstance(kind, ec2.InstanceType) else kind),
+        alternative_instance_types=tuple(map(_type_name, group.alternative_instance_types)),
+        deep_health_checks=tuple(
+            member(DeepHealthCheck, check, "deep_health_checks") for check in group.deep_health_checks
+        ),
     )
 
 

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from fmblocks import catalog
 from fmblocks.capacity.rules import Bought
 from fmblocks.capacity.settings import CapacityMode
-from fmblocks.cluster.settings import BUILT, NodeProvisioning, NodeRole, Orchestrator
-from fmblocks.compute.settings import Efa, EfaMode, PlacementMode
+from fmblocks.cluster.settings import (
+    BUILT,
+    ControllerSize,
+    DeepHealthCheck,
+    Kubernetes,
+    NodeProvisioning,
+    NodeRole,
+    Orchestrator,
+    Slurm,
+    TieredStorage,
+)
+from fmblocks.compute.interfaces import addresses as interface_addresses
+from fmblocks.compute.interfaces import layout
+from fmblocks.compute.settings import Efa, EfaMode, Image, InterfaceType, NetworkInterface, PlacementMode
 from fmblocks.findings import Violation, rule
+from fmblocks.network.addresses import RFC_1918, parse_cidr
 
 _API = "API:sagemaker CreateCluster"
 
@@ -33,6 +46,21 @@ class Group(Protocol):
     def ebs_volume_gib(self) -> int: ...
     @property
     def training_plan_arn(self) -> str | None: ...
+
+
+class Wired(Protocol):
+    """A node group as the rules over interfaces and addresses see it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def instance_type(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def efa(self) -> Efa: ...
+    @property
+    def network_interfaces(self) -> Sequence[NetworkInterface]: ...
 
 
 @rule("FMB-09")
@@ -66,6 +94,157 @@ def groups(*, node_groups: Sequence[Group]) -> Iterator[Violation]:
         if not 0 <= group.count <= 6758:
             text = f"{group.count} is not between 0 and the 6758 nodes of a HyperPod group"
             yield Violation(f"node_groups[{index}].count", text, "change the count, or split the group")
+
+
+@rule("HP-04")
+def flexible_types(
+    *,
+    instance_type: str,
+    alternative_instance_types: Sequence[str],
+    node_provisioning: NodeProvisioning,
+    types: catalog.Types,
+) -> Iterator[Violation]:
+    """A flexible group takes up to 20 types, with continuous provisioning."""
+    if not alternative_instance_types:
+        return
+    key = "alternative_instance_types"
+    if node_provisioning is not NodeProvisioning.CONTINUOUS:
+        text = f"{', '.join(alternative_instance_types)}: a group of several types needs continuous provisioning"
+        yield Violation(key, text, "write node_provisioning: continuous, or leave the types out")
+    if (number := 1 + len(alternative_instance_types)) > 20:
+        yield Violation(key, f"{number} types with instance_type: HyperPod takes 20", "leave some out")
+    every = [instance_type, *alternative_instance_types]
+    for index, name in enumerate(alternative_instance_types):
+        where = f"{key}[{index}]"
+        if every.index(name) != index + 1:
+            yield Violation(where, f"{name} is named twice", "name each type once")
+        elif name not in types:
+            yield Violation(where, f"{name} is not an instance type of the catalogue", "check the spelling")
+        elif not types[name].hyperpod:
+            yield Violation(where, f"{name} is not sold for HyperPod", "choose another type")
+
+
+def _too_many(min_count: int | None, count: int) -> Iterator[Violation]:
+    if min_count is not None and not 0 <= min_count <= count:
+        yield Violation("min_count", f"{min_count} is not between 0 and count, {count}", "lower it, or raise count")
+
+
+@rule("HP-05")
+def hyperpod_min_count(
+    *, orchestrator: Orchestrator, min_count: int | None, count: int, node_provisioning: NodeProvisioning
+) -> Iterator[Violation]:
+    """The least count of a HyperPod group comes with continuous provisioning, and fits its count."""
+    if min_count is None or not orchestrator.hyperpod:
+        return
+    if node_provisioning is not NodeProvisioning.CONTINUOUS:
+        text = f"{min_count} is read with continuous provisioning only, and node_provisioning is {node_provisioning}"
+        yield Violation("min_count", text, "leave it out, or write node_provisioning: continuous")
+    yield from _too_many(min_count, count)
+
+
+@rule("PCS-06")
+def pcs_min_count(*, orchestrator: Orchestrator, min_count: int | None, count: int) -> Iterator[Violation]:
+    """The least count of a PCS group fits its count."""
+    yield from _too_many(min_count, count) if orchestrator is Orchestrator.PCS else ()
+
+
+@rule("FMB-32")
+def own_min_count(*, orchestrator: Orchestrator, min_count: int | None, count: int) -> Iterator[Violation]:
+    """The least count of a group fits its count."""
+    yield from _too_many(min_count, count) if orchestrator in (Orchestrator.EKS, Orchestrator.EC2) else ()
+
+
+@rule("HP-16")
+def deep_checks(
+    *, deep_health_checks: Sequence[DeepHealthCheck], instance_type: str, types: catalog.Types
+) -> Iterator[Violation]:
+    """Deep health checks are for accelerators, each once."""
+    if len(set(deep_health_checks)) != len(deep_health_checks):
+        text = f"{', '.join(deep_health_checks)} names a check twice"
+        yield Violation("deep_health_checks", text, "name each once")
+    found = types.get(instance_type)
+    if deep_health_checks and found is not None and not found.accelerator_count:
+        text = f"{', '.join(deep_health_checks)} cannot be run on {instance_type}, which has no accelerator"
+        yield Violation("deep_health_checks", text, "leave it out")
+
+
+@rule("FMB-33")
+def deep_checks_of_slurm(
+    *, orchestrator: Orchestrator, deep_health_checks: Sequence[DeepHealthCheck]
+) -> Iterator[Violation]:
+    """Deep health checks are documented for EKS; about Slurm AWS says nothing."""
+    if deep_health_checks and orchestrator is Orchestrator.HYPERPOD_SLURM:
+        text = f"{', '.join(deep_health_checks)}: AWS describes deep health checks for EKS only"
+        yield Violation("deep_health_checks", text, "leave it out unless you have seen it work")
+
+
+@rule("HP-18")
+def hyperpod_image(
+    *,
+    orchestrator: Orchestrator,
+    image: Image | None,
+    image_release_version: str | None,
+    threads_per_core: int | None,
+) -> Iterator[Violation]:
+    """HyperPod takes an image by its id, a release of its own image on EKS, and one or two threads per core."""
+    if not orchestrator.hyperpod:
+        return
+    if threads_per_core not in (None, 1, 2):
+        yield Violation("threads_per_core", f"{threads_per_core} is neither 1 nor 2", "leave it out, or write 1 or 2")
+    if image is not None and image.ssm_parameter is not None:
+        text = f"{image.ssm_parameter} cannot be used by HyperPod, which takes the id of an image"
+        yield Violation("image.ssm_parameter", text, "write image: {id: ami-…}, or leave it out")
+    if image_release_version is not None and not orchestrator.kubernetes:
+        text = f"{image_release_version} is read on EKS only, and the orchestrator is {orchestrator}"
+        yield Violation("image_release_version", text, "leave it out")
+
+
+# Kubernetes versions that HyperPod takes. Source: the rule.
+_HYPERPOD_KUBERNETES = range(30, 36)
+
+
+@rule("HP-19")
+def hyperpod_kubernetes(*, orchestrator: Orchestrator, kubernetes: Kubernetes | None) -> Iterator[Violation]:
+    """HyperPod takes some Kubernetes versions."""
+    version = kubernetes.version if kubernetes and orchestrator is Orchestrator.HYPERPOD_EKS else None
+    if version is not None and int(version.removeprefix("1.")) not in _HYPERPOD_KUBERNETES:
+        first, last = _HYPERPOD_KUBERNETES[0], _HYPERPOD_KUBERNETES[-1]
+        text = f"{version} is not taken by HyperPod: 1.{first} to 1.{last}"
+        yield Violation("kubernetes.version", text, "take one of these")
+
+
+@rule("HP-28")
+def tiered_memory(*, tiered_storage: TieredStorage | None) -> Iterator[Violation]:
+    """Checkpoints take 0 to 100 per cent of a node's memory."""
+    share = tiered_storage.instance_memory_allocation_percentage if tiered_storage else None
+    if share is not None and not 0 <= share <= 100:
+        key = "tiered_storage.instance_memory_allocation_percentage"
+        yield Violation(key, f"{share} is no percentage", "take 0 to 100, or leave it out")
+
+
+_HYPERPOD = (Orchestrator.HYPERPOD_SLURM, Orchestrator.HYPERPOD_EKS)
+# Keys that some orchestrators only have a use for.
+_READ_BY: dict[str, tuple[Orchestrator, ...]] = {
+    "node_provisioning": _HYPERPOD,
+    "node_recovery": _HYPERPOD,
+    "lifecycle_scripts": _HYPERPOD,
+    "kubernetes": (Orchestrator.HYPERPOD_EKS, Orchestrator.EKS),
+    "slurm": (Orchestrator.PCS,),
+    "tiered_storage": (Orchestrator.HYPERPOD_EKS,),
+    "alternative_instance_types": _HYPERPOD,
+    "deep_health_checks": _HYPERPOD,
+    "threads_per_core": _HYPERPOD,
+    "image_release_version": _HYPERPOD,
+}
+
+
+@rule("FMB-34")
+def keys_of_the_orchestrator(*, orchestrator: Orchestrator, given: Collection[str]) -> Iterator[Violation]:
+    """A key that the orchestrator does not read would be ignored in silence."""
+    for key in sorted(given):
+        if orchestrator not in _READ_BY.get(key, (orchestrator,)):
+            text = f"is not read with orchestrator {orchestrator}"
+            yield Violation(key, text, f"leave it out: it is for {' and '.join(_READ_BY[key])}")
 
 
 @rule("HP-11")
@@ -127,15 +306,18 @@ def no_ec2_capacity(
 
 
 @rule("FMB-16")
-def efa_stays(*, efa: Efa) -> Iterator[Violation]:
+def efa_stays(*, efa: Efa, network_interfaces: Sequence[NetworkInterface]) -> Iterator[Violation]:
     """HyperPod attaches the EFA interfaces of a type itself, all of them, in its own layout."""
     if efa.mode is EfaMode.NONE:
         text = "none cannot be had on HyperPod, which attaches every EFA interface of the type"
         yield Violation("efa.mode", text, "leave it out, or choose a type without EFA")
-    for key in ("count", "interface_type", "profile"):
+    for key in ("count", "interface_type", "profile", "secondary_device_index"):
         if getattr(efa, key) is not None:
             text = f"{getattr(efa, key)} cannot be chosen on HyperPod, which lays the interfaces out itself"
             yield Violation(f"efa.{key}", text, "leave it out")
+    if network_interfaces:
+        text = f"{len(network_interfaces)} interfaces cannot be chosen on HyperPod, which lays them out itself"
+        yield Violation("network_interfaces", text, "leave it out")
 
 
 @rule("X-04")
@@ -183,28 +365,40 @@ def plan_type(*, capacity_mode: CapacityMode, instance_type: str, types: catalog
         yield Violation("instance_type", text, "check the plan's type, or use on_demand")
 
 
-def addresses_per_node(orchestrator: Orchestrator, instance_type: str, types: catalog.Types) -> int:
-    """Addresses that a node takes at least: on P5 of HyperPod what AWS says (HP-22), on PCS one per interface."""
-    if instance_type == "p5.48xlarge" and orchestrator.hyperpod:
-        return 81 if orchestrator.kubernetes else 32
-    found = types.get(instance_type)
-    if orchestrator is Orchestrator.PCS and found is not None and found.max_efa_interfaces:
-        return found.max_efa_interfaces
-    return 1
+def addresses_per_node(orchestrator: Orchestrator, group: Wired, types: catalog.Types) -> int:
+    """Addresses that a node takes at least: on P5 of HyperPod what AWS says (HP-22), else one per ENA interface."""
+    if orchestrator.hyperpod:
+        if group.instance_type == "p5.48xlarge":
+            return 81 if orchestrator.kubernetes else 32
+        return 1
+    return interface_addresses(interfaces_of(orchestrator, group, types))
+
+
+def interfaces_of(orchestrator: Orchestrator, group: Wired, types: catalog.Types) -> tuple[NetworkInterface, ...]:
+    """The interfaces of a node on EC2: those that were written, else those of the catalogue."""
+    if group.network_interfaces:
+        return tuple(group.network_interfaces)
+    found = types.get(group.instance_type)
+    if found is None:
+        return ()
+    efa = group.efa
+    if orchestrator is Orchestrator.PCS:  # where efa-only is refused, as one of AWS's samples says (PCS-08)
+        efa = efa.model_copy(update={"interface_type": InterfaceType.EFA})
+    return layout(found, efa)
 
 
 @rule("NET-02")
 def addresses(
     *,
     orchestrator: Orchestrator,
-    node_groups: Sequence[Group],
+    node_groups: Sequence[Wired],
     types: catalog.Types,
     lustre_addresses: int,
     primary_subnet_size: int,
 ) -> Iterator[Violation]:
     """The primary subnet has an address for what every node takes at least."""
     per_group = {
-        group.name: group.count * addresses_per_node(orchestrator, group.instance_type, types)
+        group.name: group.count * addresses_per_node(orchestrator, group, types)
         for group in node_groups
         if group.count > 0
     }
@@ -360,6 +554,50 @@ def control_plane_zones(*, orchestrator: Orchestrator, availability_zones: Seque
         yield Violation("network.availability_zones", text, "add a zone; nodes stay in the primary one")
 
 
+@rule("EKS-03")
+def service_cidr(*, kubernetes: Kubernetes | None, cidr: str) -> Iterator[Violation]:
+    """Services have private addresses of their own, beside those of the VPC."""
+    given = kubernetes.service_cidr if kubernetes else None
+    if given is None:
+        return
+    key, network, vpc = "training.kubernetes.service_cidr", parse_cidr(given), parse_cidr(cidr)
+    if network is None or not 12 <= network.prefixlen <= 24 or not any(network.subnet_of(one) for one in RFC_1918):
+        listed = ", ".join(map(str, RFC_1918))
+        text = f"{given} is no /12 to /24 inside {listed}"
+        yield Violation(key, text, "write one like 172.20.0.0/16, or leave it out")
+    elif vpc is not None and network.overlaps(vpc):
+        yield Violation(key, f"{given} overlaps the VPC, {cidr}", "take another range, or leave it out")
+
+
+# Slurm versions of PCS; the list moves, so this is a warning.
+_SLURM = ("24.11", "25.05", "25.11", "26.05")
+_NODES = {ControllerSize.SMALL: 32, ControllerSize.MEDIUM: 512, ControllerSize.LARGE: 2048}
+
+
+@rule("PCS-02")
+def pcs_slurm(*, slurm: Slurm | None) -> Iterator[Violation]:
+    """PCS has some versions of Slurm; the list moves."""
+    if slurm is not None and slurm.version is not None and slurm.version not in _SLURM:
+        text = f"{slurm.version} is not listed for PCS: {', '.join(_SLURM)}"
+        yield Violation("training.slurm.version", text, "take one of these, or check")
+
+
+@rule("PCS-10")
+def pcs_size(*, orchestrator: Orchestrator, slurm: Slurm | None, node_groups: Sequence[Wired]) -> Iterator[Violation]:
+    """The REST API came with Slurm 25.05; a controller serves as many nodes as its size says."""
+    if orchestrator is not Orchestrator.PCS:
+        return
+    if slurm is not None and slurm.rest_api and slurm.version is not None and slurm.version < _SLURM[1]:
+        text = f"true, which needs Slurm {_SLURM[1]}, and the version is {slurm.version}"
+        yield Violation("training.slurm.rest_api", text, f"write version: {_SLURM[1]!r} or later")
+    size = (slurm and slurm.size) or ControllerSize.LARGE
+    nodes = sum(group.count for group in node_groups)
+    if nodes > _NODES[size]:
+        key = "training.slurm.size" if slurm and slurm.size else "training.node_groups"
+        text = f"{nodes} nodes are more than the {_NODES[size]} of size {size}"
+        yield Violation(key, text, "take a larger size" if size is not ControllerSize.LARGE else "use fewer nodes")
+
+
 _NO_PCS = frozenset(
     {
         "ap-east-1", "ap-east-2", "ap-southeast-7", "ca-west-1", "cn-north-1", "cn-northwest-1", "eu-central-2",
@@ -402,14 +640,20 @@ def pcs_blocks(*, orchestrator: Orchestrator, node_groups: Sequence[Bought]) -> 
 
 
 SCRIPTS = ("HP-08",)
-GROUP = ("FMB-09", "FMB-16", "FMB-19", "FMB-28", "HP-03", "HP-13", "X-02", "TP-01", "TP-03")
-GROUP_CONSTRUCT = ("HP-01", "FMB-09", "FMB-19", "FMB-28", "HP-03", "HP-13", "X-02", "TP-01", "TP-03")
+# Of one group, on HyperPod, at both edges.
+HYPERPOD_GROUP = (
+    "FMB-09", "FMB-19", "FMB-28", "FMB-33", "HP-03", "HP-04", "HP-05", "HP-13", "HP-16", "HP-18", "TP-01", "TP-03",
+    "X-02",
+)  # fmt: skip
+GROUP = (*HYPERPOD_GROUP, "FMB-16", "FMB-34")
+GROUP_CONSTRUCT = (*HYPERPOD_GROUP, "HP-01")
+EC2_GROUP = ("FMB-09", "FMB-32", "FMB-34", "PCS-06")
 HYPERPOD = ("HP-02",)
 SLURM = ("HP-11", "HP-12")
 CLUSTER = (*HYPERPOD, *SLURM)
-TRAINING = ("FMB-23",)
+TRAINING = ("FMB-23", "FMB-34", "HP-19", "HP-28")
 # Whose findings stand outside training too.
-WHOLE = ("EKS-01", "HP-29", "PCS-01", "PCS-07", "REG-02")
+WHOLE = ("EKS-01", "EKS-03", "HP-29", "PCS-01", "PCS-02", "PCS-07", "PCS-10", "REG-02")
 CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "FSX-26", "X-04", "X-05")
 CLIENT_CONSTRUCT = ("FSX-15",)
 PROJECT = ("NET-02",)

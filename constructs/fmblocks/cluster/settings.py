@@ -9,7 +9,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 
 from fmblocks.capacity.settings import Capacity
 from fmblocks.catalog import normalise
-from fmblocks.compute.settings import Efa, Placement
+from fmblocks.compute.settings import Efa, Image, NetworkInterface, Placement
 from fmblocks.settings import AnyCase, Name, Settings, Text, WholeNumber
 
 
@@ -51,6 +51,27 @@ class NodeRecovery(StrEnum):
     NONE = "none"
 
 
+class DeepHealthCheck(StrEnum):
+    """What HyperPod tries on a node before work is placed there (API CreateCluster, OnStartDeepHealthChecks)."""
+
+    INSTANCE_STRESS = "instance_stress"
+    INSTANCE_CONNECTIVITY = "instance_connectivity"
+    MULTI_NODE_TRAINING_VALIDATION = "multi_node_training_validation"
+
+    @property
+    def api_name(self) -> str:
+        """As the API spells it, for example InstanceStress."""
+        return "".join(word.capitalize() for word in self.value.split("_"))
+
+
+class ControllerSize(StrEnum):
+    """How large a PCS cluster can grow (API CreateCluster of PCS, size)."""
+
+    SMALL = "small"
+    MEDIUM = "medium"
+    LARGE = "large"
+
+
 class NodeRole(StrEnum):
     """What the nodes of a group do."""
 
@@ -65,39 +86,81 @@ def _mode(value: object) -> object:
     return {"mode": value} if isinstance(value, str) else value
 
 
+_ONE_ZONE = "nodes stand in network.primary_availability_zone, all of them: leave the key out"
+
+
 class NodeGroup(Settings):
     """Nodes of one type, bought one way."""
 
     FOREIGN: ClassVar = {
         "subnet": "nodes always stand in private subnets: leave the key out",
         "associate_public_ip": "instances with several network interfaces get no public address: leave the key out",
-        "az": "nodes stand in network.primary_availability_zone: leave the key out",
+        "az": _ONE_ZONE,
         "instance_count": "the key is count",
-        "min_count": "this version does not read it yet: leave the key out",
+        "min_instance_count": "the key is min_count",
         "max_count": "a group has a fixed count: write count",
-        "subnet_id": "nodes stand in network.primary_availability_zone: leave the key out",
+        "azs": _ONE_ZONE,
+        "availability_zones": _ONE_ZONE,
+        "availability_zone": _ONE_ZONE,
+        "instance_types": "write instance_type, and the others under alternative_instance_types",
+        "instance_requirements": "write instance_type, and the others under alternative_instance_types",
+        "on_start_deep_health_checks": "the key is deep_health_checks",
+        "disk_size": "the key is ebs_volume_gib",
+        "ami_type": "it follows from instance_type: leave the key out",
+        "capacity_type": "the key is capacity",
+        "mixed_instances_policy": "a group has one type: leave the key out",
+        "warm_pool": "bought capacity does not wait in a pool: leave the key out",
+        "subnet_id": _ONE_ZONE,
         "key_name": "nodes are reached through SSM: leave the key out",
         "use_spot": "write capacity: spot",
         "spot": "write capacity: spot",
         "enable_efa": "write efa: auto or efa: none",
         "efa_enabled": "write efa: auto or efa: none",
-        "ami_id": "HyperPod brings its own image: leave the key out",
-        "image_id": "HyperPod brings its own image: leave the key out",
+        "ami": "the key is image",
+        "ami_id": "write image: {id: …}",
+        "image_id": "write image: {id: …}",
         "extra_security_groups": "this version gives nodes the EFA and the Lustre group: leave the key out",
         "security_group_id": "this version creates the groups; the constructs take existing ones",
         "kind": "the key is training.orchestrator",
+    }
+    FOREIGN_RULES: ClassVar = {
+        "subnet": "NET-05",
+        "associate_public_ip": "EFA-08",
+        "azs": "X-04",
+        "availability_zones": "X-04",
+        "disk_size": "EKS-04",
+        "ami_type": "EKS-04",
+        "mixed_instances_policy": "CB-09",
+        "warm_pool": "CB-09",
     }
 
     name: Name
     role: Annotated[NodeRole, AnyCase] = NodeRole.COMPUTE
     instance_type: Annotated[Text, AfterValidator(normalise), Field(description="EC2 or ml. name")]
+    alternative_instance_types: Annotated[
+        tuple[Annotated[Text, AfterValidator(normalise)], ...],
+        Field(description="other types that HyperPod may take, with continuous provisioning"),
+    ] = ()
     count: Annotated[WholeNumber, Field(description="nodes")]
+    min_count: Annotated[WholeNumber | None, Field(description="nodes with which the group is in service")] = None
     ebs_volume_gib: Annotated[
         WholeNumber, Field(description="second volume in GiB, at /opt/sagemaker: the root volume fills with containers")
     ] = 500
     efa: Annotated[Efa, BeforeValidator(_mode)] = Efa()
     placement: Annotated[Placement, BeforeValidator(_mode)] = Placement()
     capacity: Annotated[Capacity, BeforeValidator(_mode)] = Capacity()
+    image: Annotated[Image | None, Field(description="default: that of the orchestrator")] = None
+    image_release_version: Annotated[
+        Text | None,
+        Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$", description="of HyperPod's image on EKS, for example 1.2.3"),
+    ] = None
+    threads_per_core: Annotated[WholeNumber | None, Field(description="1 or 2, on HyperPod")] = None
+    deep_health_checks: Annotated[
+        tuple[Annotated[DeepHealthCheck, AnyCase], ...], Field(description="tried on new nodes of HyperPod")
+    ] = ()
+    network_interfaces: Annotated[
+        tuple[NetworkInterface, ...], Field(description="instead of those of the catalogue; not on HyperPod")
+    ] = ()
 
 
 class LifecycleScripts(Settings):
@@ -114,6 +177,31 @@ class LifecycleScripts(Settings):
     on_init_complete: Annotated[Text, Field(description="the script of that folder that is started")]
 
 
+class Kubernetes(Settings):
+    """The EKS control plane."""
+
+    version: Annotated[Text | None, Field(pattern=r"^1\.[0-9]{2}$", description="for example 1.34")] = None
+    service_cidr: Annotated[Text | None, Field(description="IPv4 CIDR of services; default: chosen by EKS")] = None
+
+
+class Slurm(Settings):
+    """The Slurm controller of PCS."""
+
+    version: Annotated[Text | None, Field(pattern=r"^[0-9]{2}\.[0-9]{2}$", description="for example 25.05")] = None
+    size: Annotated[
+        ControllerSize | None, AnyCase, Field(description="default: the smallest that the node groups fit")
+    ] = None
+    rest_api: Annotated[bool, Field(description="serve Slurm's REST API")] = False
+
+
+class TieredStorage(Settings):
+    """Checkpoints in the memory of the nodes (API CreateCluster, TieredStorageConfig)."""
+
+    instance_memory_allocation_percentage: Annotated[
+        WholeNumber | None, Field(description="per cent of a node's memory; default: chosen by HyperPod")
+    ] = None
+
+
 class Training(Settings):
     """The training cluster."""
 
@@ -122,10 +210,25 @@ class Training(Settings):
         "groups": "the key is node_groups",
         "instance_groups": "the key is node_groups",
         "lifecycle": "the key is lifecycle_scripts",
+        "eks": "the key is kubernetes",
+        "kubernetes_version": "write kubernetes: {version: …}",
+        "tiered_storage_config": "the key is tiered_storage",
     }
 
     orchestrator: Annotated[Orchestrator, AnyCase] = Orchestrator.HYPERPOD_SLURM
-    node_provisioning: Annotated[NodeProvisioning, AnyCase] = NodeProvisioning.STANDARD
+    node_provisioning: Annotated[
+        NodeProvisioning | None, AnyCase, Field(description="default: standard with Slurm, continuous with EKS")
+    ] = None
     node_recovery: Annotated[NodeRecovery, AnyCase] = NodeRecovery.AUTOMATIC
     node_groups: tuple[NodeGroup, ...]
     lifecycle_scripts: LifecycleScripts | None = None
+    kubernetes: Annotated[Kubernetes | None, Field(description="with hyperpod-eks and eks")] = None
+    slurm: Annotated[Slurm | None, Field(description="with pcs")] = None
+    tiered_storage: Annotated[TieredStorage | None, Field(description="with hyperpod-eks")] = None
+
+    @property
+    def provisioning(self) -> NodeProvisioning:
+        """How nodes are brought up."""
+        if self.node_provisioning is not None:
+            return self.node_provisioning
+        return NodeProvisioning.CONTINUOUS if self.orchestrator.kubernetes else NodeProvisioning.STANDARD

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from fmblocks import catalog
 from fmblocks.capacity.settings import Capacity, CapacityMode
-from fmblocks.compute.settings import Efa, EfaMode, Placement, PlacementMode
-from fmblocks.findings import Violation, rule
+from fmblocks.compute.settings import (
+    Efa,
+    EfaMode,
+    Image,
+    NetworkInterface,
+    NetworkInterfaceType,
+    Placement,
+    PlacementMode,
+    Profile,
+    SpreadLevel,
+)
+from fmblocks.findings import Violation, choice, rule
 
 
 class Fabric(Protocol):
@@ -52,6 +63,168 @@ def efa_all(*, instance_type: str, efa: Efa, types: catalog.Types) -> Iterator[V
         yield Violation("efa.count", text, "leave it out to get all of them")
 
 
+def _place(interface: NetworkInterface) -> str:
+    return f"{interface.interface_type} at card {interface.network_card_index}, device {interface.device_index}"
+
+
+@rule("EFA-03")
+def one_per_card(*, network_interfaces: Sequence[NetworkInterface]) -> Iterator[Violation]:
+    """A network card takes one EFA interface."""
+    seen: dict[int, NetworkInterface] = {}
+    for index, interface in enumerate(network_interfaces):
+        if not interface.interface_type.has_efa:
+            continue
+        first = seen.setdefault(interface.network_card_index, interface)
+        if first is not interface:
+            text = f"{_place(interface)}: the card has an EFA interface already, at device {first.device_index}"
+            yield Violation(f"network_interfaces[{index}]", text, "take another card, or type interface")
+
+
+@rule("EFA-04")
+def places(
+    *, network_interfaces: Sequence[NetworkInterface], instance_type: str, types: catalog.Types
+) -> Iterator[Violation]:
+    """Every interface has a place of its own, on a card and at a device that the type has."""
+    found = types.get(instance_type)
+    cards, most = (found.network_cards, found.max_enis_per_card) if found else (None, None)
+    taken: dict[tuple[int, int], int] = {}
+    for index, interface in enumerate(network_interfaces):
+        key, card, device = f"network_interfaces[{index}]", interface.network_card_index, interface.device_index
+        first = taken.setdefault((card, device), index)
+        if card < 0 or device < 0:
+            yield Violation(key, f"{_place(interface)}: neither is below 0", "count from 0")
+        elif cards is not None and card >= cards:
+            text = f"{_place(interface)}: {instance_type} has the cards 0 to {cards - 1}"
+            yield Violation(f"{key}.network_card_index", text, "take one of these cards")
+        elif first != index:
+            text = f"{_place(interface)}: network_interfaces[{first}] stands there"
+            yield Violation(key, text, "give each interface a place of its own")
+        elif most is not None and device >= most:
+            text = f"{_place(interface)}: a card of {instance_type} has the devices 0 to {most - 1}"
+            yield Violation(f"{key}.device_index", text, "count device_index anew on every card")
+
+
+@rule("EFA-05")
+def primary(*, network_interfaces: Sequence[NetworkInterface]) -> Iterator[Violation]:
+    """The primary interface stands at card 0, device 0, and has an address."""
+    first = [
+        (index, one)
+        for index, one in enumerate(network_interfaces)
+        if one.network_card_index == 0 and one.device_index == 0
+    ]
+    if not first:
+        text = "no interface stands at network card 0, device 0, where the primary one belongs"
+        yield Violation("network_interfaces", text, "add {device_index: 0, interface_type: interface}")
+    for index, interface in first:
+        if interface.interface_type is NetworkInterfaceType.EFA_ONLY:
+            text = (
+                f"{_place(interface)}: the primary interface of network card 0 needs an address, and efa-only has none"
+            )
+            yield Violation(f"network_interfaces[{index}].interface_type", text, "write interface or efa")
+
+
+@rule("EFA-06")
+def cards_with_efa(
+    *, network_interfaces: Sequence[NetworkInterface], instance_type: str, types: catalog.Types
+) -> Iterator[Violation]:
+    """Some types have cards without EFA, the first one above all."""
+    found = types.get(instance_type)
+    if found is None or not found.efa_network_cards:
+        return
+    for index, interface in enumerate(network_interfaces):
+        card = interface.network_card_index
+        if (
+            interface.interface_type.has_efa
+            and card not in found.efa_network_cards
+            and card < (found.network_cards or 0)
+        ):
+            text = f"{_place(interface)}: card {card} of {instance_type} has no EFA"
+            yield Violation(f"network_interfaces[{index}].interface_type", text, "write interface")
+
+
+@rule("EFA-07")
+def no_addresses(*, network_interfaces: Sequence[NetworkInterface]) -> Iterator[Violation]:
+    """An efa-only interface has no addresses."""
+    for index, interface in enumerate(network_interfaces):
+        if interface.interface_type is NetworkInterfaceType.EFA_ONLY and interface.addresses:
+            text = f"{_place(interface)} asks for addresses, and efa-only has none"
+            yield Violation(f"network_interfaces[{index}]", text, "leave the addresses out, or write efa")
+
+
+@rule("EFA-08")
+def no_public_address(*, network_interfaces: Sequence[NetworkInterface]) -> Iterator[Violation]:
+    """An instance with several interfaces gets no public address."""
+    for index, interface in enumerate(network_interfaces):
+        if interface.associate_public_ip_address and len(network_interfaces) > 1:
+            text = f"true, but instances with {len(network_interfaces)} network interfaces get no public address"
+            key = f"network_interfaces[{index}].associate_public_ip_address"
+            yield Violation(key, text, "leave it out: nodes stand in private subnets")
+
+
+# Card pairs that share a NIC, and four cards that share no GPU. Source: the rule.
+_GB200_ODD = frozenset(range(1, 17, 2))
+_GB200_FOUR = frozenset({1, 5, 9, 13})
+
+
+@rule("EFA-27")
+def gb200_cards(*, network_interfaces: Sequence[NetworkInterface], instance_type: str) -> Iterator[Violation]:
+    """On p6e-gb200 EFA runs over efa-only interfaces of four odd cards, or of all eight."""
+    if not instance_type.startswith("p6e-gb200."):
+        return
+    with_efa = [(index, one) for index, one in enumerate(network_interfaces) if one.interface_type.has_efa]
+    for index, interface in with_efa:
+        if interface.network_card_index in _GB200_ODD and interface.interface_type is NetworkInterfaceType.EFA:
+            text = f"{_place(interface)}: the odd cards of {instance_type} take efa-only"
+            yield Violation(f"network_interfaces[{index}].interface_type", text, "write efa-only")
+    cards = {one.network_card_index for _, one in with_efa}
+    if cards and cards not in (_GB200_ODD, _GB200_FOUR):
+        listed, four = ", ".join(map(str, sorted(cards))), ", ".join(map(str, sorted(_GB200_FOUR)))
+        text = f"EFA on the cards {listed}, which share NICs or GPUs of {instance_type}"
+        yield Violation("network_interfaces", text, f"take the cards {four}, or all eight odd ones")
+
+
+@rule("FMB-30")
+def known_profile(*, instance_type: str, efa: Efa, types: catalog.Types) -> Iterator[Violation]:
+    """The most IP bandwidth is laid out where AWS says how."""
+    found = types.get(instance_type)
+    if efa.profile is Profile.MAX_IP_BANDWIDTH and found is not None and not found.ip_interface_cards:
+        text = f"{efa.profile} has no documented layout on {instance_type}"
+        yield Violation("efa.profile", text, "leave it out, or write network_interfaces")
+
+
+@rule("EFA-19")
+def no_windows(*, efa: Efa, image: Image | None, instance_type: str, types: catalog.Types) -> Iterator[Violation]:
+    """EFA of P and Trn instances does not run under Windows."""
+    found = types.get(instance_type)
+    if image is None or not image.platform.windows or efa.mode is EfaMode.NONE:
+        return
+    if found is not None and found.max_efa_interfaces and instance_type.startswith(("p", "trn")):
+        text = f"{image.platform} does not run EFA on {instance_type}"
+        yield Violation("image.platform", text, "use a Linux image, or write efa: none")
+
+
+@rule("X-10")
+def architecture(*, image: Image | None, instance_type: str, types: catalog.Types) -> Iterator[Violation]:
+    """An image boots on the architecture that it was built for."""
+    found = types.get(instance_type)
+    if image is None or found is None or found.architecture is None:
+        return
+    named = re.search(r"(?<![a-z0-9])(x86_64|x86-64|amd64|arm64|aarch64)(?![a-z0-9])", image.ssm_parameter or "")
+    said = image.architecture or (named and ("arm64" if named[1] in ("arm64", "aarch64") else "x86_64"))
+    if said and said != found.architecture:
+        key = "image.architecture" if image.architecture else "image.ssm_parameter"
+        given = image.architecture or image.ssm_parameter
+        text = f"{given} does not boot on {instance_type}, which is {found.architecture}"
+        yield Violation(key, text, f"use an image for {found.architecture}")
+
+
+@rule("FMB-31")
+def one_image(*, image: Image | None) -> Iterator[Violation]:
+    """An image is named once."""
+    if image is not None and image.id is not None and image.ssm_parameter is not None:
+        yield Violation("image.ssm_parameter", f"is given beside id, {image.id}", "leave one of the two out")
+
+
 # Source: the rule; they are never sold as spot.
 _NO_SPOT = ("p6e-gb200.", "trn2u.")
 
@@ -63,6 +236,21 @@ def spot_sold(*, instance_type: str, capacity: Capacity) -> Iterator[Violation]:
         yield Violation(
             "capacity.mode", f"{instance_type} is not sold as spot", "buy it another way: see CB-02 and TP-03"
         )
+
+
+choice("PG-01", PlacementMode)
+
+
+@rule("PG-02")
+def spread_level(*, placement: Placement) -> Iterator[Violation]:
+    """A spread level goes with mode spread; host is for Outposts."""
+    if placement.spread_level is None:
+        return
+    if placement.mode is not PlacementMode.SPREAD:
+        text = f"{placement.spread_level} is not read with mode {placement.mode}"
+        yield Violation("placement.spread_level", text, "leave it out, or write mode: spread")
+    elif placement.spread_level is SpreadLevel.HOST:
+        yield Violation("placement.spread_level", "host is for Outposts only", "write rack, or leave it out")
 
 
 @rule("PG-03")
@@ -126,6 +314,8 @@ def fabrics(*, node_groups: Sequence[Fabric], types: catalog.Types) -> Iterator[
             yield Violation("node_groups", text, "give it a project of its own, or one type to all groups")
 
 
-EC2_GROUP = ("EFA-01", "EFA-02", "EFA-18", "PG-04", "PG-07", "PG-12")
-EVERY_GROUP = ("EFA-25", "PG-03")
+# Over the interfaces of a node, written by hand or laid out from the catalogue.
+INTERFACES = ("EFA-03", "EFA-04", "EFA-05", "EFA-06", "EFA-07", "EFA-08", "EFA-27")
+EC2_GROUP = ("EFA-01", "EFA-02", "EFA-18", "EFA-19", "FMB-30", "PG-04", "PG-07", "PG-12")
+EVERY_GROUP = ("EFA-25", "FMB-31", "PG-02", "PG-03", "X-10")
 TRAINING = ("X-09",)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from fmblocks.settings import AnyCase, Settings, Text, WholeNumber
 
@@ -20,12 +20,20 @@ class PlacementMode(StrEnum):
     SPREAD = "spread"
 
 
+class SpreadLevel(StrEnum):
+    """What the nodes of a spread group do not share (API CreatePlacementGroup, SpreadLevel)."""
+
+    RACK = "rack"
+    HOST = "host"
+
+
 class Placement(Settings):
     """The placement group of a node group."""
 
     mode: Annotated[PlacementMode, AnyCase] = PlacementMode.AUTO
     group_name: Annotated[Text | None, Field(description="an existing group")] = None
     partition_count: Annotated[WholeNumber | None, Field(description="with mode partition")] = None
+    spread_level: Annotated[SpreadLevel | None, AnyCase, Field(description="with mode spread")] = None
 
 
 class EfaMode(StrEnum):
@@ -49,6 +57,90 @@ class Profile(StrEnum):
     MAX_IP_BANDWIDTH = "max-ip-bandwidth"
 
 
+class NetworkInterfaceType(StrEnum):
+    """What an interface of a launch template is (API NetworkInterface, InterfaceType)."""
+
+    INTERFACE = "interface"
+    EFA = "efa"
+    EFA_ONLY = "efa-only"
+
+    @property
+    def has_efa(self) -> bool:
+        """Whether EFA traffic runs over it."""
+        return self is not NetworkInterfaceType.INTERFACE
+
+
+class NetworkInterface(Settings):
+    """One interface of a node, where the layout of the catalogue is not wanted."""
+
+    network_card_index: Annotated[WholeNumber, Field(description="the card it stands on")] = 0
+    device_index: Annotated[WholeNumber, Field(description="its place on the card")]
+    interface_type: Annotated[NetworkInterfaceType, AnyCase]
+    associate_public_ip_address: bool = False
+    private_ip_address: Text | None = None
+    secondary_private_ip_address_count: WholeNumber = 0
+    ipv4_prefix_count: WholeNumber = 0
+    ipv6_address_count: WholeNumber = 0
+    ipv6_prefix_count: WholeNumber = 0
+
+    @property
+    def addresses(self) -> bool:
+        """Whether it asks for addresses."""
+        counts = (self.secondary_private_ip_address_count, self.ipv4_prefix_count)
+        return self.private_ip_address is not None or any((*counts, self.ipv6_address_count, self.ipv6_prefix_count))
+
+
+class InstancePlatform(StrEnum):
+    """What an image runs (API CapacityReservationInstancePlatform)."""
+
+    LINUX_UNIX = "Linux/UNIX"
+    RED_HAT_ENTERPRISE_LINUX = "Red Hat Enterprise Linux"
+    SUSE_LINUX = "SUSE Linux"
+    WINDOWS = "Windows"
+    WINDOWS_WITH_SQL_SERVER = "Windows with SQL Server"
+    WINDOWS_WITH_SQL_SERVER_ENTERPRISE = "Windows with SQL Server Enterprise"
+    WINDOWS_WITH_SQL_SERVER_STANDARD = "Windows with SQL Server Standard"
+    WINDOWS_WITH_SQL_SERVER_WEB = "Windows with SQL Server Web"
+    LINUX_WITH_SQL_SERVER_STANDARD = "Linux with SQL Server Standard"
+    LINUX_WITH_SQL_SERVER_WEB = "Linux with SQL Server Web"
+    LINUX_WITH_SQL_SERVER_ENTERPRISE = "Linux with SQL Server Enterprise"
+    RHEL_WITH_SQL_SERVER_STANDARD = "RHEL with SQL Server Standard"
+    RHEL_WITH_SQL_SERVER_ENTERPRISE = "RHEL with SQL Server Enterprise"
+    RHEL_WITH_SQL_SERVER_WEB = "RHEL with SQL Server Web"
+    RHEL_WITH_HA = "RHEL with HA"
+    RHEL_WITH_HA_AND_SQL_SERVER_STANDARD = "RHEL with HA and SQL Server Standard"
+    RHEL_WITH_HA_AND_SQL_SERVER_ENTERPRISE = "RHEL with HA and SQL Server Enterprise"
+    UBUNTU_PRO = "Ubuntu Pro"
+
+    @property
+    def windows(self) -> bool:
+        """Whether it is one of the Windows platforms."""
+        return self.value.startswith("Windows")
+
+
+def _platform(value: object) -> object:
+    same = [one for one in InstancePlatform if isinstance(value, str) and one.lower() == value.strip().lower()]
+    return same[0] if same else value
+
+
+Platform = Annotated[InstancePlatform, BeforeValidator(_platform)]
+
+
+class Image(Settings):
+    """The machine image of a node group."""
+
+    FOREIGN: ClassVar = {
+        "ami": "the key is id",
+        "ami_id": "the key is id",
+        "name": "images are found by id or ssm_parameter, not by name",
+    }
+
+    id: Annotated[Text | None, Field(pattern=r"^ami-[0-9a-f]{8,17}$", description="ami-…")] = None
+    ssm_parameter: Annotated[Text | None, Field(description="a public or own parameter that holds the id")] = None
+    architecture: Annotated[Literal["x86_64", "arm64"] | None, Field(description="what the image is built for")] = None
+    platform: Platform = InstancePlatform.LINUX_UNIX
+
+
 class Efa(Settings):
     """Elastic Fabric Adapter of a node group."""
 
@@ -56,3 +148,6 @@ class Efa(Settings):
     count: Annotated[WholeNumber | None, Field(description="EFA interfaces per node; default: all of the type")] = None
     interface_type: Annotated[InterfaceType | None, AnyCase] = None
     profile: Annotated[Profile | None, AnyCase] = None
+    secondary_device_index: Annotated[
+        WholeNumber | None, Field(description="device of EFA interfaces on cards above 0; 1 is AWS's older layout")
+    ] = None

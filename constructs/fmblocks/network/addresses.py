@@ -18,6 +18,8 @@ NUMBERED_ZONES = 2
 SMALLEST_VPC_PREFIX = 20
 # The largest VPC that EC2 sells (rule NET-01).
 LARGEST_VPC_PREFIX = 16
+# Addresses that belong to nobody else. Source: RFC 1918.
+RFC_1918 = (Cidr("10.0.0.0/8"), Cidr("172.16.0.0/12"), Cidr("192.168.0.0/16"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

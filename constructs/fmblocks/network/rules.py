@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from fmblocks.catalog import REGIONS, parse_zone, zone_id_prefix
 from fmblocks.findings import Violation, rule
 from fmblocks.network.addresses import (
     LARGEST_VPC_PREFIX,
     NUMBERED_ZONES,
+    RFC_1918,
     SMALLEST_VPC_PREFIX,
     Cidr,
     ZoneAddresses,
@@ -20,7 +22,6 @@ from fmblocks.network.addresses import (
 _DESIGN = "fmblocks project file"
 # EC2's smallest subnet. Source: VPC User Guide, Subnet CIDR blocks.
 _SMALLEST_SUBNET_PREFIX = 28
-_RFC_1918 = ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16")
 
 
 @rule("NET-01")
@@ -43,8 +44,8 @@ def vpc_cidr(*, cidr: str) -> Iterator[Violation]:
 def private_range(*, cidr: str) -> Iterator[Violation]:
     """A VPC on somebody else's addresses cannot reach them."""
     network = parse_cidr(cidr)
-    if network is not None and not any(network.subnet_of(Cidr(private)) for private in _RFC_1918):
-        text = f"{cidr} is outside the private ranges {', '.join(_RFC_1918)}"
+    if network is not None and not any(network.subnet_of(private) for private in RFC_1918):
+        text = f"{cidr} is outside the private ranges {', '.join(map(str, RFC_1918))}"
         yield Violation("cidr", text, "use a range of those unless these addresses are yours")
 
 
@@ -178,6 +179,37 @@ def distinct_zones(*, availability_zones: Sequence[str]) -> Iterator[Violation]:
         yield Violation("availability_zones", f"{', '.join(twice)} is named twice", "name each zone once")
 
 
+@rule("NET-05")
+def private_subnets(*, public_subnets: Sequence[str]) -> Iterator[Violation]:
+    """Nodes stand in private subnets: those with several interfaces get no public address, and never join."""
+    for index, subnet in enumerate(public_subnets):
+        text = f"{subnet} is public, and its nodes would get no address there"
+        yield Violation(f"subnets[{index}]", text, "pass private subnets, with a NAT gateway or endpoints")
+
+
+@dataclass(frozen=True, slots=True)
+class SelfRules:
+    """Which all-traffic rules to itself a security group has."""
+
+    name: str
+    ingress: bool
+    egress: bool
+
+
+@rule("EFA-12")
+def open_to_themselves(*, self_rules: Sequence[SelfRules]) -> Iterator[Violation]:
+    """Each group of the nodes lets all traffic of its own in and out."""
+    for group in self_rules:
+        missing = [kind for kind, there in (("inbound", group.ingress), ("outbound", group.egress)) if not there]
+        if missing:
+            text = f"{group.name} has no {' and no '.join(missing)} rule for all traffic of itself, which EFA needs"
+            yield Violation(
+                "security_groups", text, "pass an EfaSecurityGroup, or add both rules by the group's own id"
+            )
+
+
 RULES = ("NET-01", "FMB-17", "FMB-01", "FMB-02", "FMB-03", "FMB-04", "FMB-06", "FMB-07", "FMB-14")
 # About a key that stands outside network.
 WHOLE = ("FMB-05",)
+# Of whatever puts nodes into subnets.
+NODES_CONSTRUCT = ("NET-05",)
