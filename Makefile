@@ -74,7 +74,7 @@ unit: setup ## test: the quick ones
 	pytest -q -n $(WORKERS) tests/unit
 
 stacks: setup ## test: synthesized templates against properties, cfn-lint, cdk-nag and each other
-	pytest -q -n $(WORKERS) tests/stacks
+	pytest -q -n $(WORKERS) tests/stacks tests/comparison
 
 lambda: setup ## test: handlers that run in AWS Lambda
 	pytest -q -n $(WORKERS) tests/lambda
@@ -87,6 +87,7 @@ test: check ## everything that CI runs
 
 docs: setup ## write the generated pages of docs/
 	python docs/generate.py
+	python -m tests.comparison.compare
 
 bench: setup ## time and memory of the default app against an empty CDK app; cold starts of validate
 	python benchmarks/synth.py
