@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
+import pty
+import struct
+import subprocess
+import sys
+import termios
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
@@ -139,3 +147,48 @@ def test_account_and_region_of_a_project(project_file: Write, tmp_path: Path, mo
 )
 def test_cdk_commands_are_known(command: list[str], cdk: list[str] | None) -> None:
     assert _cdk_of(command) == cdk
+
+
+def on_a_terminal(*arguments: str) -> str:
+    """What a command prints when its output is a terminal."""
+    main, terminal = pty.openpty()
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 160, 0, 0))
+    environment = {**os.environ, "TERM": "xterm-256color"}
+    environment.pop("NO_COLOR", None)
+    command = [str(Path(sys.executable).with_name("fmblocks")), *arguments]
+    with subprocess.Popen(command, stdout=terminal, stderr=terminal, env=environment) as running:
+        os.close(terminal)
+        read = b""
+        with contextlib.suppress(OSError):  # the end of a terminal is an error on Linux
+            while part := os.read(main, 65536):
+                read += part
+        running.wait()
+    os.close(main)
+    return read.decode()
+
+
+def test_a_terminal_gets_colours_and_a_pipe_does_not(project_file: Callable[[str], Path]) -> None:
+    file = project_file("name: my-project\nregion: us-west-3\nnetwork: {availability_zones: [usw2-az1]}\n")
+    shown = on_a_terminal("validate", str(file))
+    assert "\x1b[1;31merror [FMB-05]" in shown
+    assert "did you mean" in shown
+    assert "\x1b" not in CliRunner().invoke(app, ["validate", str(file)]).stdout
+
+
+def test_a_terminal_gets_a_table() -> None:
+    shown = on_a_terminal("instances", "p5")
+    assert "p5en.48xlarge" in shown
+    assert "─" in shown
+    plain = CliRunner().invoke(app, ["instances", "p5"]).stdout
+    assert "─" not in plain
+    assert plain.splitlines()[0].split() == [
+        "type",
+        "accelerators",
+        "HBM",
+        "GiB",
+        "vCPU",
+        "GiB",
+        "EFA",
+        "Gbps",
+        "HyperPod",
+    ]

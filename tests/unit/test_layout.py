@@ -52,7 +52,7 @@ def test_handlers_import_without_cdk_and_without_the_library(root: Path, module:
     [
         ("import fmblocks", ("aws_cdk", "jsii", "pydantic", "boto3")),
         ("import fmblocks.project", ("aws_cdk", "jsii", "boto3")),
-        ("import fmblocks.cli.main", ("aws_cdk", "jsii", "boto3", "ministack")),
+        ("import fmblocks.cli.main", ("aws_cdk", "jsii", "boto3", "ministack", "rich")),
     ],
 )
 def test_imports_stay_light(statement: str, absent: tuple[str, ...]) -> None:

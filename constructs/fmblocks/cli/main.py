@@ -17,6 +17,7 @@ import typer
 from fmblocks.catalog import instance_types
 from fmblocks.cli import local
 from fmblocks.cli.init import first_files
+from fmblocks.cli.terminal import tabulate, tell
 from fmblocks.findings import RULES, Finding, FindingsError, Severity, check
 from fmblocks.network import rules as network_rules
 from fmblocks.plan import Plan, make_plan
@@ -52,8 +53,7 @@ def validate(
     if as_json:
         typer.echo(json.dumps([asdict(finding) for finding in findings], indent=1, ensure_ascii=False))
     else:
-        for finding in findings:
-            typer.echo(finding)
+        tell(findings)
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     warnings = len(findings) - errors
     typer.echo(f"files: {len(files)}, errors: {errors}, warnings: {warnings}", err=True)
@@ -128,14 +128,21 @@ def instances(
     if as_json:
         typer.echo(json.dumps([asdict(one) for one in found], indent=1))
         raise typer.Exit(0 if found else 1)
-    typer.echo(
-        f"{'type':20} {'accelerators':24} {'HBM GiB':>8} {'vCPU':>5} {'GiB':>5} {'EFA':>4} {'Gbps':>5}  HyperPod"
-    )
-    for one in found:
-        accelerators = f"{one.accelerator_count} × {one.accelerator_model}" if one.accelerator_count else "–"
-        sizes = f"{_dash(one.hbm_gib_total):>8} {_dash(one.vcpus):>5} {_dash(one.memory_gib):>5}"
-        efa = f"{one.max_efa_interfaces:>4} {_dash(one.efa_gbps_total):>5}"
-        typer.echo(f"{one.name:20} {accelerators:24} {sizes} {efa}  {'yes' if one.hyperpod else 'no'}")
+    rows = [
+        (
+            one.name,
+            f"{one.accelerator_count} × {one.accelerator_model}" if one.accelerator_count else "–",
+            _dash(one.hbm_gib_total),
+            _dash(one.vcpus),
+            _dash(one.memory_gib),
+            str(one.max_efa_interfaces),
+            _dash(one.efa_gbps_total),
+            "yes" if one.hyperpod else "no",
+        )
+        for one in found
+    ]
+    columns = ("type", "accelerators", "HBM GiB", "vCPU", "GiB", "EFA", "Gbps", "HyperPod")
+    tabulate(columns, rows, numbers=range(2, 7))
     if not found:
         typer.echo(f"no type of the catalogue has {part} in its name", err=True)
         raise typer.Exit(1)
@@ -181,7 +188,7 @@ def _load(file: Path) -> LoadedProject:
     try:
         return Project.load(file)
     except FindingsError as error:
-        typer.echo(str(error), err=True)
+        tell(error.findings, err=True)
         raise typer.Exit(1) from None
 
 
@@ -250,8 +257,7 @@ def init(
     if as_json:
         typer.echo(json.dumps({"wrote": [*files], "findings": [asdict(one) for one in findings]}, ensure_ascii=False))
     else:
-        for one in findings:
-            typer.echo(one, err=True)
+        tell(findings, err=True)
         for file in files:
             typer.echo(f"wrote {file}")
     if failed:
