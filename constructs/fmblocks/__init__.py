@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from fmblocks.cluster.hyperpod_slurm_cluster import IHyperPodCluster as IHyperPodCluster
     from fmblocks.cluster.hyperpod_slurm_cluster import SlurmInstanceGroup as SlurmInstanceGroup
     from fmblocks.cluster.lifecycle_bundle import LifecycleBundle as LifecycleBundle
-    from fmblocks.cluster.settings import DeepHealthCheck as DeepHealthCheck
     from fmblocks.cluster.settings import NodeProvisioning as NodeProvisioning
     from fmblocks.cluster.settings import NodeRecovery as NodeRecovery
     from fmblocks.cluster.settings import NodeRole as NodeRole
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
-    "DeepHealthCheck": "cluster.settings",
     "ReadCacheSizingMode": "storage.settings",
     "DriveCacheType": "storage.settings",
     "DataCompressionType": "storage.settings",
@@ -83,7 +81,6 @@ __all__ = [
     "DataCompressionType",
     "DataRepositoryAssociation",
     "DataRepositoryEvent",
-    "DeepHealthCheck",
     "DeploymentType",
     "DriveCacheType",
     "EfaSecurityGroup",

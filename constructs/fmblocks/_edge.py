@@ -179,20 +179,30 @@ def concrete(name: str, value: object) -> None:
 
 def zone_of(subnet: ec2.ISubnet) -> str | None:
     """The zone of a subnet as a user wrote it; None where it is not known, as with most imported subnets."""
-    try:
-        zone = subnet.availability_zone
-    except RuntimeError:  # CDK refuses to say what it was not told
-        return None
-    return None if unresolved(zone) else zone
+    return _told(lambda: subnet.availability_zone)
 
 
 def cidr_of(subnet: ec2.ISubnet) -> str | None:
     """The address range of a subnet; None where it is not known, as with most imported subnets."""
+    return _told(lambda: subnet.ipv4_cidr_block)
+
+
+def _told(ask: Callable[[], str]) -> str | None:
     try:
-        cidr = subnet.ipv4_cidr_block
+        found = ask()
     except RuntimeError:  # CDK refuses to say what it was not told
         return None
-    return None if unresolved(cidr) else cidr
+    return None if unresolved(found) else found
+
+
+def public_among(subnets: Iterable[ec2.ISubnet], vpc: ec2.IVpc | None) -> dict[int, str]:
+    """The subnets that are known to be public, by their place; of most imported ones nobody knows."""
+    known = {subnet.subnet_id for subnet in vpc.public_subnets} if vpc else set()
+    return {
+        at: subnet.node.path
+        for at, subnet in enumerate(subnets)
+        if isinstance(subnet, ec2.PublicSubnet) or subnet.subnet_id in known
+    }
 
 
 def fault(path: str, message: str, hint: str) -> Finding:

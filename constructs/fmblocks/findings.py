@@ -99,39 +99,25 @@ def rule(id: str) -> Callable[[Callable[..., Iterator[Violation]]], Callable[...
     return register
 
 
-CHOICES: dict[type[StrEnum], str] = {}
+CHOICES: dict[type[StrEnum], tuple[str, str]] = {}
 
 
-def choice(id: str, kind: type[StrEnum], *, alone: bool = True) -> None:
-    """Name the rule that a value breaks which is no member of ``kind``.
+def choice(id: str, kind: type[StrEnum], hint: str = "take one of these") -> None:
+    """Name the rule that a value breaks which is no member of ``kind``, and what to do then.
 
-    Both edges make members of what a user wrote before any rule runs, so they ask :func:`not_a_member` there.
-
-    Args:
-        alone: whether that is all the rule says; else the rule has a function of its own.
+    Both edges make members of what a user wrote before any rule runs, and ask :func:`not_a_member` where that fails. A
+    rule may say more in a function of its own.
     """
-    CHOICES[kind] = id
-    if alone:
-
-        def chosen(*, value: object) -> Iterator[Violation]:
-            if value not in tuple(kind):
-                yield _not_chosen(kind, value)
-
-        rule(id)(chosen)
+    CHOICES[kind] = (id, hint)
 
 
 def not_a_member(kind: type[StrEnum], value: object, path: str) -> Finding:
     """The finding about a value that is no member of ``kind``, under the kind's own rule where it has one."""
-    found = _not_chosen(kind, value)
-    return Finding(CHOICES.get(kind, "SHAPE"), Severity.ERROR, path, found.message, found.hint)
-
-
-def _not_chosen(kind: type[StrEnum], value: object) -> Violation:
-    listed = ", ".join(kind)
-    alike = difflib.get_close_matches(str(value).lower(), tuple(kind), n=1)
-    hint = f"did you mean {alike[0]}?" if alike else f"take one of {listed}"
-    shown = "null" if value is None else value
-    return Violation("", f"{shown} is not one of {listed}", hint)
+    spelled = {one.lower(): one for one in kind}
+    alike = [spelled[name] for name in difflib.get_close_matches(str(value).lower(), spelled, n=1)]
+    rule, hint = CHOICES.get(kind, ("SHAPE", "take one of these"))
+    text = f"{'null' if value is None else value} is not one of {', '.join(kind)}"
+    return Finding(rule, Severity.ERROR, path, text, f"did you mean {alike[0]}?" if alike else hint)
 
 
 def _never(_: object) -> bool:

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from fmblocks.capacity.settings import CapacityMode
 from fmblocks.catalog import InstanceType, Types
-from fmblocks.cluster.rules import addresses_per_node
-from fmblocks.cluster.settings import NodeGroup, Training
+from fmblocks.cluster.rules import addresses_per_node, interfaces_of
+from fmblocks.cluster.settings import NodeGroup, Orchestrator, Training
 from fmblocks.rulebook import entries
 
 if TYPE_CHECKING:
@@ -97,7 +97,11 @@ def make_plan(
         dataset_tib: TiB to stage. Default: no data set.
     """
     types = project.instance_types
-    groups = [group for group in (project.training.node_groups if project.training else ()) if group.count]
+    training = project.training
+    groups = [group for group in (training.node_groups if training else ()) if group.count]
+    interfaces = (
+        sum(group.count * _interfaces(training.orchestrator, group, types) for group in groups) if training else 0
+    )
     paired = [(group, types[group.instance_type]) for group in groups]
     accelerated = [(group, kind) for group, kind in paired if kind.accelerator_count]
     with_efa = [(group, kind) for group, kind in paired if kind.max_efa_interfaces]
@@ -113,14 +117,13 @@ def make_plan(
         efa_gbps=_sum(group.count * kind.efa_gbps_total if kind.efa_gbps_total else None for group, kind in with_efa),
         addresses_needed=lustre_addresses + _node_addresses(project.training, types),
         addresses_usable=None if primary_subnet_size is None else primary_subnet_size - _KEPT_ADDRESSES,
-        # At most an ENA interface beside every EFA one; HyperPod does not say how it lays them out.
-        network_interfaces=sum(group.count * (kind.max_efa_interfaces + 1) for group, kind in paired),
+        network_interfaces=interfaces,
         lustre_mbps=mbps,
         metadata_iops=project.storage.lustre.metadata_iops if project.storage.lustre else None,
         checkpoint_gb=checkpoint / 1e9 if checkpoint else None,
         checkpoint_seconds=checkpoint / (mbps * 1e6) if checkpoint and mbps else None,
         staging_seconds=dataset / (mbps * 1e6) if dataset and mbps else None,
-        quotas=_quotas(groups, types, hyperpod=bool(project.training and project.training.orchestrator.hyperpod)),
+        quotas=_quotas(groups, types, interfaces, hyperpod=bool(training and training.orchestrator.hyperpod)),
         bills_while_idle=tuple(_bills(project, groups)),
         advice=tuple((id, entries()[id].rule) for id in _advice(project, groups)),
     )
@@ -157,7 +160,13 @@ def _node_addresses(training: Training | None, types: Types) -> int:
     return sum(group.count * addresses_per_node(training.orchestrator, group, types) for group in training.node_groups)
 
 
-def _quotas(groups: Sequence[NodeGroup], types: Types, *, hyperpod: bool) -> tuple[Quota, ...]:
+def _interfaces(orchestrator: Orchestrator, group: NodeGroup, types: Types) -> int:
+    if orchestrator.hyperpod:  # an ENA interface beside every EFA one at most: it does not say how it lays them out
+        return types[group.instance_type].max_efa_interfaces + 1
+    return len(interfaces_of(orchestrator, group, types))
+
+
+def _quotas(groups: Sequence[NodeGroup], types: Types, interfaces: int, *, hyperpod: bool) -> tuple[Quota, ...]:
     by_name: Counter[str] = Counter()
     for group in groups:
         vcpus = types[group.instance_type].vcpus
@@ -168,7 +177,6 @@ def _quotas(groups: Sequence[NodeGroup], types: Types, *, hyperpod: bool) -> tup
             bought = "Spot" if group.capacity.mode is CapacityMode.SPOT else "On-Demand"
             by_name[f"EC2: vCPUs of the {bought} quota that {family} is in"] += group.count * vcpus
     needed = [Quota(name, None, count) for name, count in sorted(by_name.items())]
-    interfaces = sum(group.count * (types[group.instance_type].max_efa_interfaces + 1) for group in groups)
     return (*needed, Quota("VPC: network interfaces per Region", "L-DF5E4CA3", interfaces))
 
 

@@ -6,8 +6,10 @@ whose findings are told all at once too. Nothing here imports aws_cdk or boto3, 
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import json
+import re
 import types
 import typing
 from collections.abc import Iterator
@@ -36,14 +38,14 @@ from fmblocks.network.settings import Network
 from fmblocks.observability import rules as observability_rules
 from fmblocks.observability.settings import Observability
 from fmblocks.rulebook import entries
-from fmblocks.settings import Name, Settings, Text
+from fmblocks.settings import Name, Settings, Text, snake_case
 from fmblocks.storage import rules as storage_rules
 from fmblocks.storage.settings import Lustre, Storage
 
 # Made here: they look at other findings, or at what is absent.
 PROJECT_RULES = frozenset({"FMB-11", "FMB-22"})
 # What only the project file can be wrong about: no construct says it again.
-PROJECT_ONLY = frozenset({"FMB-11", "FMB-22", "FSX-16", "FSX-29", "HP-29", "NET-06"})
+PROJECT_ONLY = PROJECT_RULES | {"FSX-16", "FSX-29", "HP-22", "HP-29", "NET-06"}
 _LATER = "this version does not build it yet: leave the key out"
 
 
@@ -133,6 +135,17 @@ class LoadedProject(typing.NamedTuple):
     findings: list[Finding]
 
 
+def refused_keys(model: type[BaseModel] = Project) -> dict[str, str]:
+    """Rules that a key breaks whatever stands below it, with the key."""
+    found: dict[str, str] = {}
+    for key, id in getattr(model, "FOREIGN_RULES", {}).items():
+        found.setdefault(id, key)
+    for field in model.model_fields.values():
+        if (inner := _inner(field.annotation)) is not None:
+            found |= {id: key for id, key in refused_keys(inner).items() if id not in found}
+    return found
+
+
 def schema() -> str:
     """The JSON schema of project files, for editors."""
     return json.dumps(Project.model_json_schema(), indent=2)
@@ -154,6 +167,8 @@ def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Fin
         "orchestrator": project.training.orchestrator if project.training else None,
     }
     yield from check(observability_rules.OBSERVABILITY, watched, path="observability")
+    if (grafana := project.observability.grafana) is not None:
+        yield from check(("FMB-05",), {"region": grafana.region}, path="observability.grafana")
     if project.region is None:
         yield Finding(
             "FMB-11",
@@ -202,7 +217,7 @@ def _check_lustre(project: Project, lustre: Lustre) -> Iterator[Finding]:
 def _check_training(project: Project, training: Training) -> Iterator[Finding]:
     values = {
         **_fields(training),
-        "given": training.model_fields_set,
+        "given": _given(training),
         "node_provisioning": training.provisioning,
         "cidr": project.network.cidr,
         "availability_zones": project.network.availability_zones,
@@ -226,7 +241,8 @@ def _check_group(
     types = project.instance_types
     values = {
         **_fields(group),
-        "given": group.model_fields_set,
+        "every_type": group.every_type,
+        "given": _given(group),
         "orchestrator": training.orchestrator,
         "node_provisioning": training.provisioning,
         "capacity_mode": group.capacity.mode,
@@ -244,9 +260,11 @@ def _check_group(
     if not training.orchestrator.hyperpod:
         rules = (*cluster_rules.EC2_GROUP, *capacity_rules.EC2_GROUP, *compute_rules.EC2_GROUP)
         wired = {**values, "network_interfaces": cluster_rules.interfaces_of(training.orchestrator, group, types)}
-        for finding in check(compute_rules.INTERFACES, wired, path=where):
-            # What was laid out from the catalogue nobody wrote: the key that changed it is efa.
-            yield finding if group.network_interfaces else replace(finding, path=f"{where}.efa")
+        found = check(compute_rules.INTERFACES, wired, path=where) if wired["network_interfaces"] else []
+        if group.network_interfaces:
+            yield from found
+        else:  # what was laid out from the catalogue nobody wrote: the key behind it is efa, and one word is enough
+            yield from {finding.rule: replace(finding, path=f"{where}.efa") for finding in reversed(found)}.values()
     rules += (*capacity_rules.EVERY_GROUP, *compute_rules.EVERY_GROUP)
     yield from check((*rules, *(capacity_rules.DATED if now else ())), values, path=where)
 
@@ -255,14 +273,8 @@ def lustre_addresses(lustre: Lustre | None) -> int:
     """Addresses of the file system in the private subnet of the primary zone."""
     if lustre is None:
         return 0
-    return storage_rules.addresses(
-        storage_type=lustre.storage_type,
-        capacity_gib=lustre.capacity_gib,
-        throughput_mbps_per_tib=lustre.throughput_mbps_per_tib,
-        throughput_capacity_mbps=lustre.throughput_capacity_mbps,
-        efa_enabled=lustre.efa_enabled,
-        metadata_iops=lustre.metadata_iops,
-    )
+    fields = {field.name for field in dataclasses.fields(storage_rules.LustreSize)}
+    return storage_rules.addresses(storage_rules.LustreSize(**{name: getattr(lustre, name) for name in fields}))
 
 
 def primary_subnet_size(network: Network) -> int | None:
@@ -279,6 +291,11 @@ def _fields(settings: BaseModel) -> dict[str, object]:
     return {name: getattr(settings, name) for name in type(settings).model_fields}
 
 
+def _given(settings: BaseModel) -> set[str]:
+    """The keys that ask for something: an empty list does not."""
+    return {name for name in settings.model_fields_set if getattr(settings, name) not in (None, ())}
+
+
 def _placed(finding: Finding, document: Document) -> Finding:
     return replace(finding, file=document.file, line=document.line(_location(finding.path)))
 
@@ -287,7 +304,8 @@ def _location(path: str) -> Location:
     parts: list[str | int] = []
     for part in path.replace("[", ".[").split("."):
         if part:
-            parts.append(int(part[1:-1]) if part.startswith("[") else part)
+            index = re.fullmatch(r"\[(\d+)\]", part)  # a key of the user's can hold brackets too
+            parts.append(int(index[1]) if index else part)
     return tuple(parts)
 
 
@@ -303,7 +321,8 @@ def _shape_finding(model: type[BaseModel], document: Document, details: ErrorDet
     message, hint = _shape_text(model, location, details)
     rule = "SHAPE"
     if details["type"] == "extra_forbidden":
-        rule = getattr(_model_at(model, location[:-1]), "FOREIGN_RULES", {}).get(location[-1], rule)
+        foreign = getattr(_model_at(model, location[:-1]), "FOREIGN_RULES", {})
+        rule = foreign.get(location[-1]) or foreign.get(snake_case(str(location[-1])), rule)
     return Finding(rule, Severity.ERROR, where, message, hint, document.file, line)
 
 
@@ -330,10 +349,12 @@ def _shape_text(model: type[BaseModel], location: Location, details: ErrorDetail
             return f"{shown} is not a mapping", "write keys below it"
         case "tuple_type" | "list_type":
             return f"{shown} is not a list", "write a list: [a, b], or lines that begin with -"
+        case "spelled":
+            return f"{shown} is not {context['form']}", f"write {context['form']}"
         case "empty":
             return details["msg"], "write its keys, or leave it out"
         case _:
-            return f"{shown} {details['msg']}", ""
+            return f"{shown} {details['msg']}", "see docs/project-file.md"
 
 
 def _unknown_key(model: type[BaseModel], location: Location) -> tuple[str, str]:
@@ -342,6 +363,11 @@ def _unknown_key(model: type[BaseModel], location: Location) -> tuple[str, str]:
     if key in foreign:
         return "cannot be used here", foreign[key]
     known = list(around.model_fields) if around else []
+    snake = snake_case(key)  # as AWS spells it
+    if snake in foreign:
+        return "cannot be used here", foreign[snake]
+    if snake in known:
+        return "is an unknown key", f"did you mean {snake}?"
     return "is an unknown key", _alike(key, known) or f"known here: {', '.join(known)}"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, WithJsonSchema, model_validator
@@ -50,14 +50,30 @@ def _number(value: object) -> object:
     return value
 
 
+def snake_case(text: str) -> str:
+    """``InstanceStress`` and ``PERSISTENT_2`` as our files spell them."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text.strip()).lower()
+
+
 def _words(value: object) -> object:
-    return value.strip().lower() if isinstance(value, str) else value
+    return snake_case(value) if isinstance(value, str) else value
 
 
 def _text(value: object) -> object:
     if isinstance(value, bool):
         raise PydanticCustomError("text", "must be text: put quotes around it")
     return value
+
+
+def spelled(pattern: str, form: str) -> Callable[[str], str]:
+    """A validator for text of one form, which a wrong value's message names."""
+
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
+            raise PydanticCustomError("spelled", "is not {form}", {"form": form})
+        return value
+
+    return check
 
 
 # A count: `true` is no number, although Python thinks that it is 1.

@@ -76,7 +76,6 @@ class TrainingStack(cdk.Stack):
                     min_count=group.min_count,
                     alternative_instance_types=group.alternative_instance_types,
                     threads_per_core=group.threads_per_core,
-                    deep_health_checks=group.deep_health_checks,
                     image_id=group.image.id if group.image else None,
                 )
                 for group in training.node_groups

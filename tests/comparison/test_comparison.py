@@ -12,7 +12,8 @@ from tests.comparison.compare import PAGE, caught, ours, page
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.title.replace(" ", "-"))
 def test_every_mistake_is_refused(case: Case) -> None:
-    assert ours(case) in (case.rule, "SHAPE", "built in")
+    # A group's name is refused by its own shape, which is narrower than HyperPod's.
+    assert ours(case) == {"HP-01": "SHAPE", "HP-07": "built in"}.get(case.rule, case.rule)
     assert case.right != case.wrong
 
 

@@ -13,6 +13,15 @@ from typing import Any
 
 import pytest
 
+from fmblocks.capacity import rules as capacity_rules
+from fmblocks.cluster import rules as cluster_rules
+from fmblocks.compute import rules as compute_rules
+from fmblocks.findings import RULES, Severity
+from fmblocks.governance import rules as governance_rules
+from fmblocks.network import rules as network_rules
+from fmblocks.project import PROJECT_ONLY
+from fmblocks.storage import rules as storage_rules
+from fmblocks_stacks.app import UNBUILT
 from tests.stacks.conftest import EXAMPLES
 
 SMALL = 'name: my-project\naccount: "111122223333"\nregion: us-west-2\nnetwork: {availability_zones: [usw2-az2]}\n'
@@ -185,3 +194,36 @@ def test_the_readme_app_synthesizes(root: Path, tmp_path: Path, installed: Path,
     kinds = [resource["Type"] for resource in template["Resources"].values()]
     assert kinds.count("AWS::SageMaker::Cluster") == 1
     assert kinds.count("AWS::FSx::FileSystem") == 1
+
+
+def test_every_warning_of_what_is_built_is_told_at_synth_too() -> None:
+    """By the construct it is about, or beside FoundationStack: whoever deploys does not run `validate`."""
+    at_constructs = {
+        *cluster_rules.CLUSTER_CONSTRUCT,
+        *cluster_rules.GROUP_CONSTRUCT,
+        *cluster_rules.CLIENT_CONSTRUCT,
+        *compute_rules.HYPERPOD_CONSTRUCT,
+        *network_rules.RULES,
+        *storage_rules.LUSTRE_CONSTRUCT,
+        *storage_rules.ASSOCIATION_CONSTRUCT,
+    }
+    reached = {
+        *cluster_rules.GROUP,
+        *cluster_rules.HYPERPOD,
+        *cluster_rules.SLURM,
+        *cluster_rules.TRAINING,
+        *cluster_rules.WHOLE,
+        *cluster_rules.PROJECT,
+        *capacity_rules.EVERY_GROUP,
+        *capacity_rules.TRAINING,
+        *compute_rules.EVERY_GROUP,
+        *compute_rules.TRAINING,
+        *network_rules.RULES,
+        *storage_rules.RULES,
+        *storage_rules.LUSTRE_PROJECT,
+        *storage_rules.CLIENTS,
+        *governance_rules.RULES,
+    }
+    warned = {id for id in reached if RULES[id].severity is Severity.WARNING}
+    not_of_slurm = {"HP-28", "PCS-02", "REG-02"}
+    assert warned - at_constructs - PROJECT_ONLY - set(UNBUILT) - not_of_slurm == set()

@@ -427,6 +427,8 @@ def test_the_reference_file_system(large: Synthesized) -> None:
     (lustre,) = of_type(large.foundation, "AWS::FSx::FileSystem").values()
     assert lustre["Properties"]["FileSystemTypeVersion"] == "2.15"
     assert lustre["Properties"]["LustreConfiguration"] == {
+        "AutomaticBackupRetentionDays": 0,
+        "DataCompressionType": "NONE",
         "DeploymentType": "PERSISTENT_2",
         "EfaEnabled": True,
         "MetadataConfiguration": {"Iops": 12000, "Mode": "USER_PROVISIONED"},

@@ -86,9 +86,9 @@ CASES: list[tuple[str, str, list[str], str]] = [
         ec2("instance_type: g5.8xlarge, efa: {count: 1}"),
     ),
     (
-        "EFA as a word that means nothing",
+        "EFA that has to be there",
         ec2("instance_type: g6e.4xlarge, efa: true"),
-        ["training.node_groups[0].efa", "true is not"],
+        ["[EFA-01] training.node_groups[0].efa", "EFA is not available on g6e.4xlarge", "efa: auto"],
         ec2("instance_type: g6e.4xlarge, efa: auto"),
     ),
     (
@@ -112,7 +112,7 @@ CASES: list[tuple[str, str, list[str], str]] = [
     (
         "a word for a placement group that exists",
         ec2("instance_type: p5.48xlarge, placement: my-existing-pg"),
-        ["[PG-01]", "my-existing-pg is not one of auto, none, cluster, partition, spread"],
+        ["[PG-01]", "my-existing-pg is not one of auto, none, cluster, partition, spread", "group_name"],
         ec2("instance_type: p5.48xlarge, placement: {mode: cluster, group_name: my-existing-pg}"),
     ),
     (
@@ -265,19 +265,19 @@ CASES: list[tuple[str, str, list[str], str]] = [
     (
         "a topic of another account",
         watched("alerts: {topic_arn: 'arn:aws:sns:us-west-2:444455556666:ops'}"),
-        ["[FMB-37] observability.alerts.topic_arn", "444455556666", "111122223333"],
+        ["[FMB-36] observability.alerts.topic_arn", "444455556666", "111122223333"],
         watched("alerts: {topic_arn: 'arn:aws:sns:us-west-2:111122223333:ops'}"),
     ),
     (
         "alerts that are repeated too seldom",
         watched("alerts: {repeat_interval: 7d}"),
-        ["[FMB-39] observability.alerts.repeat_interval", "5d"],
+        ["[FMB-38] observability.alerts.repeat_interval", "5d"],
         watched("alerts: {repeat_interval: 120h}"),
     ),
     (
         "a timeout above its interval",
         watched("scrape_interval: 5s, scrape_timeout: 10s"),
-        ["[FMB-36] observability.scrape_timeout: 10s is more than scrape_interval, 5s"],
+        ["[FMB-35] observability.scrape_timeout: 10s is more than scrape_interval, 5s"],
         watched("scrape_interval: 5s"),
     ),
     (
@@ -331,7 +331,7 @@ CASES: list[tuple[str, str, list[str], str]] = [
     (
         "keys of another orchestrator",
         ec2("instance_type: p5.48xlarge, threads_per_core: 1"),
-        ["[FMB-34] training.node_groups[0].threads_per_core: is not read with orchestrator ec2"],
+        ["[FMB-33] training.node_groups[0].threads_per_core: is not read with orchestrator ec2"],
         slurm(CONTROLLER, GPU + ", threads_per_core: 1"),
     ),
     (
@@ -339,6 +339,30 @@ CASES: list[tuple[str, str, list[str], str]] = [
         slurm(CONTROLLER, GPU + ", min_count: 1"),
         ["[HP-05] training.node_groups[1].min_count: 1 is read with continuous provisioning only"],
         slurm(CONTROLLER, GPU + ", min_count: 1").replace("{node_groups", "{node_provisioning: continuous, node_groups"),
+    ),
+    (
+        "keys as AWS spells them",
+        lustre(P2.replace("throughput_mbps_per_tib", "PerUnitStorageThroughput")),
+        ["[SHAPE] storage.lustre.PerUnitStorageThroughput: cannot be used here; the key is throughput_mbps_per_tib"],
+        lustre(P2.replace("PERSISTENT_2", "Persistent_2")),
+    ),
+    (
+        "a zone of the file that cannot be read",
+        ONE_ZONE.replace("]}", "], subnets: {'us[west': {private: 10.20.0.0/17, public: 10.20.240.0/24}}}"),
+        ["[FMB-06] network.subnets.us[west: is not one of availability_zones"],
+        ONE_ZONE.replace("]}", "], subnets: {usw2-az2: {private: 10.20.0.0/17, public: 10.20.240.0/24}}}"),
+    ),
+    (
+        "a version with a letter",
+        ec2("instance_type: p5.48xlarge", TWO_ZONES).replace("ec2,", "eks, kubernetes: {version: v1.33},"),
+        ["training.kubernetes.version: v1.33 is not a version like 1.34; write a version like 1.34"],
+        ec2("instance_type: p5.48xlarge", TWO_ZONES).replace("ec2,", "eks, kubernetes: {version: 1.33},"),
+    ),
+    (
+        "a type that the catalogue does not have",
+        ec2("instance_type: c7i.4xlarge"),
+        ["[FMB-09]", "else add it under catalog"],
+        ec2("instance_type: c7i.4xlarge") + "catalog: [{name: c7i.4xlarge, vcpus: 16}]\n",
     ),
     (
         "backups of a file system that is linked with S3",

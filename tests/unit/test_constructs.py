@@ -171,6 +171,8 @@ def test_intelligent_tiering_and_hard_disks_reach_the_template(stack: cdk.Stack,
     assert "StorageCapacity" not in tiering
     assert tiering["LustreConfiguration"] == {
         "DeploymentType": "PERSISTENT_2",
+        "DataCompressionType": "NONE",
+        "AutomaticBackupRetentionDays": 0,
         "ThroughputCapacity": 4000,
         "DataReadCacheConfiguration": {"SizingMode": "USER_PROVISIONED", "SizeGiB": 64},
         "MetadataConfiguration": {"Mode": "USER_PROVISIONED", "Iops": 6000},
@@ -240,8 +242,8 @@ def test_a_cluster_refuses(
     [
         ("HP-04", {"alternative_instance_types": ["p5en.48xlarge"]}),
         ("HP-05", {"min_count": 1}),
-        ("HP-16", {"deep_health_checks": [fm.DeepHealthCheck.INSTANCE_STRESS] * 2}),
         ("HP-18", {"threads_per_core": 3}),
+        ("FMB-31", {"image_id": "my image"}),
     ],
 )
 def test_a_group_refuses(cluster: Callable[..., fm.HyperPodSlurmCluster], rule: str, arguments: dict[str, Any]) -> None:
@@ -259,7 +261,6 @@ def test_what_a_group_can_be_told_reaches_the_template(
         min_count=1,
         alternative_instance_types=["ml.p5e.48xlarge"],
         threads_per_core=1,
-        deep_health_checks=["instance_stress"],
         image_id="ami-0123456789abcdef0",
     )
     cluster(instance_groups=[CONTROLLER, flexible], node_provisioning=fm.NodeProvisioning.CONTINUOUS)
@@ -268,14 +269,25 @@ def test_what_a_group_can_be_told_reaches_the_template(
     assert "InstanceType" not in group
     assert group["InstanceRequirements"] == {"InstanceTypes": ["ml.p5.48xlarge", "ml.p5e.48xlarge"]}
     assert (group["MinInstanceCount"], group["ThreadsPerCore"]) == (1, 1)
-    assert group["OnStartDeepHealthChecks"] == ["InstanceStress"]
     assert group["ImageId"] == "ami-0123456789abcdef0"
 
 
 def test_nodes_do_not_stand_in_public_subnets(stack: cdk.Stack, cluster: Any) -> None:
     made = ec2.Vpc(stack, "Made", availability_zones=["us-west-2a"])
-    with pytest.raises(fm.FindingsError, match=r"NET-05\] subnets\[0\]: S/Made/PublicSubnet1 is public"):
-        cluster(vpc=made, subnets=made.public_subnets)
+    group = ec2.SecurityGroup.from_security_group_id(stack, "Other", "sg-0123456789abcdef0", mutable=False)
+    with pytest.raises(fm.FindingsError, match=r"NET-05\] subnets\[1\]: S/Made/PublicSubnet1 is public"):
+        fm.HyperPodSlurmCluster(
+            stack,
+            "Mixed",
+            subnets=[made.private_subnets[0], made.public_subnets[0]],
+            security_groups=[group],
+            instance_groups=[CONTROLLER],
+        )
+    theirs = ec2.Vpc.from_vpc_attributes(
+        stack, "Imported", vpc_id="vpc-1", availability_zones=["us-west-2a"], public_subnet_ids=["subnet-1"]
+    )
+    with pytest.raises(fm.FindingsError, match=r"NET-05\] subnets\[0\]"):
+        cluster(vpc=theirs, subnets=[ec2.Subnet.from_subnet_id(stack, "Again", "subnet-1")])
 
 
 @pytest.mark.parametrize(
@@ -566,7 +578,10 @@ def test_a_workspace_takes_a_key(stack: cdk.Stack) -> None:
             "deployment_type: persistent_3 is not one of scratch_1",
         ),
         (lambda lustre, _cluster: lustre(metadata_mode="auto"), "did you mean automatic?"),
-        (lambda _lustre, cluster: cluster(node_provisioning="sometimes"), "take one of standard, continuous"),
+        (
+            lambda _lustre, cluster: cluster(node_provisioning="sometimes"),
+            "sometimes is not one of standard, continuous",
+        ),
     ],
 )
 def test_what_is_no_member_is_refused(lustre: Any, cluster: Any, make: Any, said: str) -> None:

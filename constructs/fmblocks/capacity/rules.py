@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from typing import Protocol
@@ -23,6 +23,10 @@ class Bought(Protocol):
     def name(self) -> str: ...
     @property
     def instance_type(self) -> str: ...
+    @property
+    def every_type(self) -> Sequence[str]: ...
+    @property
+    def count(self) -> int: ...
     @property
     def capacity(self) -> Capacity: ...
 
@@ -44,8 +48,9 @@ def no_placement_group_in_a_block(*, capacity: Capacity, placement: Placement) -
 def plans_are_for_hyperpod(*, capacity: Capacity) -> Iterator[Violation]:
     """A training plan feeds HyperPod, training jobs and endpoints, not EC2 instances of your own."""
     if capacity.mode is CapacityMode.TRAINING_PLAN or capacity.training_plan_arn is not None:
+        key = "mode" if capacity.mode is CapacityMode.TRAINING_PLAN else "training_plan_arn"
         text = "a SageMaker training plan cannot feed instances of your own account"
-        yield Violation("capacity.mode", text, "use a Capacity Block, or orchestrator hyperpod-slurm")
+        yield Violation(f"capacity.{key}", text, "use a Capacity Block, or orchestrator hyperpod-slurm")
 
 
 @rule("X-07")
@@ -84,7 +89,7 @@ def reservation_size(*, capacity: Capacity, count: int) -> Iterator[Violation]:
 
 choice("CR-04", Match)
 choice("CR-05", Tenancy)
-choice("CR-06", InstancePlatform, alone=False)
+choice("CR-06", InstancePlatform)
 
 
 @rule("CR-06")
@@ -127,21 +132,44 @@ def reservation_spelled(*, capacity: Capacity) -> Iterator[Violation]:
     if given is not None and not re.fullmatch(_RESERVATION, given):
         text = f"{given} is no id of a reservation"
         yield Violation("capacity.capacity_reservation_id", text, "it looks like cr-0123456789abcdef0")
+    group = capacity.resource_group_arn
+    if group is not None and not re.fullmatch(r"arn:aws[a-z-]*:resource-groups:[a-z0-9-]+:[0-9]{12}:group/.+", group):
+        text = f"{group} is not the ARN of a resource group"
+        hint = "it looks like arn:aws:resource-groups:<region>:<account>:group/<name>"
+        yield Violation("capacity.resource_group_arn", text, hint)
 
 
 @rule("CB-02")
 def block_type(*, capacity: Capacity, instance_type: str, types: catalog.Types) -> Iterator[Violation]:
     """Capacity Blocks are sold for accelerator types."""
     found = types.get(instance_type)
-    if capacity.mode is CapacityMode.CAPACITY_BLOCK and found is not None and found.capacity_blocks is None:
+    if capacity.mode is CapacityMode.CAPACITY_BLOCK and found is not None and not found.capacity_blocks:
         yield Violation("instance_type", f"Capacity Blocks are not sold for {instance_type}", "use odcr or on_demand")
 
 
 @rule("CB-03")
-def block_size(*, capacity: Capacity, count: int) -> Iterator[Violation]:
-    """A Capacity Block holds at most 64 instances."""
-    if capacity.mode is CapacityMode.CAPACITY_BLOCK and count > 64:
-        yield Violation("count", f"{count} is more than the 64 instances of a Capacity Block", "make a group per block")
+def block_size(*, node_groups: Sequence[Bought]) -> Iterator[Violation]:
+    """A Capacity Block holds at most 64 instances, whichever groups use it."""
+    taken: Counter[object] = Counter()
+    for index, group in enumerate(node_groups):
+        if group.capacity.mode is CapacityMode.CAPACITY_BLOCK:
+            block = group.capacity.capacity_reservation_id or index
+            taken[block] += max(group.count, 0)
+            if taken[block] > 64:
+                text = f"{taken[block]} is more than the 64 instances of a Capacity Block"
+                yield Violation(f"node_groups[{index}].count", text, "make a group per block")
+
+
+@rule("FMB-40")
+def one_type_per_reservation(*, node_groups: Sequence[Bought]) -> Iterator[Violation]:
+    """A reservation and a Capacity Block hold instances of one type."""
+    users: dict[str, Bought] = {}
+    for index, group in enumerate(node_groups):
+        reservation = group.capacity.capacity_reservation_id
+        first = users.setdefault(reservation, group) if reservation else group
+        if first.instance_type != group.instance_type:
+            text = f"{reservation} serves {first.name}, of {first.instance_type}: it cannot feed {group.instance_type}"
+            yield Violation(f"node_groups[{index}].capacity.capacity_reservation_id", text, "one of the two is wrong")
 
 
 # Instances of one NVLink domain. Source: the rule.
@@ -165,6 +193,9 @@ def one_type_per_plan(*, node_groups: Sequence[Bought]) -> Iterator[Violation]:
         plan = group.capacity.training_plan_arn
         if plan is None:
             continue
+        if len(group.every_type) > 1:
+            text = f"{', '.join(group.every_type[1:])}: a training plan holds instances of one type"
+            yield Violation(f"node_groups[{index}].alternative_instance_types", text, "leave it out")
         first = types.setdefault(plan, group)
         if first.instance_type != group.instance_type:
             text = f"the plan of {first.name}, of {first.instance_type}, cannot feed {group.instance_type}"
@@ -298,9 +329,13 @@ def block_to_come(*, capacity: Capacity, count: int, now: datetime) -> Iterator[
 
 
 EC2_GROUP = (
-    "X-01", "X-03", "X-08", "CR-03", "CR-06", "CR-13", "CB-02", "CB-03", "CB-04", "CB-06", "CB-15", "CB-21", "FMB-25",
+    "X-01", "X-03", "X-08", "CR-03", "CR-06", "CR-13", "CB-02", "CB-04", "CB-06", "CB-15", "CB-21", "FMB-25",
 )  # fmt: skip
+# At the constructs' edge.
+RESERVATION_CONSTRUCT = ("CR-03",)
+TEMPLATE_CONSTRUCT = ("X-01", "X-03", "X-08", "CB-02", "CB-21")
+FLEET_CONSTRUCT = ("CB-07", "CB-15", "CR-07", "FMB-24")
 EVERY_GROUP = ("CB-07", "CR-07", "FMB-24", "FMB-26", "NET-06", "TP-07")
 # What depends on the day: `fmblocks validate` only, never a synth, whose result is the same next year.
 DATED = ("CB-13", "CR-02", "FMB-27")
-TRAINING = ("TP-02", "X-07")
+TRAINING = ("CB-03", "FMB-40", "TP-02", "X-07")

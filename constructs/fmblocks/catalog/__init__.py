@@ -38,6 +38,7 @@ class InstanceType:
     Attributes:
         name: the EC2 name, for example ``p5en.48xlarge``.
         architecture: ``x86_64`` or ``arm64``.
+        accelerator_vendor: ``nvidia`` or ``aws``; None on a CPU type.
         accelerator_model: the accelerator as AWS prints it; None on a CPU type.
         accelerator_count: accelerators per instance.
         hbm_gib_per_accelerator: memory of one accelerator in GiB.
@@ -64,6 +65,7 @@ class InstanceType:
 
     name: str
     architecture: str | None = None
+    accelerator_vendor: str | None = None
     accelerator_model: str | None = None
     accelerator_count: int = 0
     hbm_gib_per_accelerator: int | None = None

@@ -19,6 +19,7 @@ class CatalogEntry(Settings):
         Text, AfterValidator(normalise), Field(pattern=r"^(?i:ml\.)?[\w-]+\.[\w-]+$", description="EC2 or ml. name")
     ]
     architecture: Annotated[Literal["x86_64", "arm64"] | None, Field(description="of the CPU")] = None
+    accelerator_vendor: Literal["nvidia", "aws"] | None = None
     accelerator_model: Text | None = None
     accelerator_count: Count | None = None
     hbm_gib_per_accelerator: Count | None = None

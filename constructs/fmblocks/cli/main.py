@@ -16,14 +16,15 @@ import typer
 
 from fmblocks.catalog import instance_types
 from fmblocks.cli import local
+from fmblocks.cli.explain import where_checked
 from fmblocks.cli.init import first_files
 from fmblocks.cli.terminal import tabulate, tell
-from fmblocks.findings import RULES, Finding, FindingsError, Severity, check
+from fmblocks.findings import Finding, FindingsError, Severity, check
 from fmblocks.network import rules as network_rules
 from fmblocks.plan import Plan, make_plan
-from fmblocks.project import PROJECT_RULES, LoadedProject, Project, lustre_addresses, primary_subnet_size
+from fmblocks.project import LoadedProject, Project, lustre_addresses, primary_subnet_size
 from fmblocks.project import schema as schema_text
-from fmblocks.rulebook import Kind, entries, sources
+from fmblocks.rulebook import entries, sources
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 app.add_typer(local.app, name="local")
@@ -84,7 +85,7 @@ def explain(
         hint = f"did you mean {' or '.join(alike)}?" if alike else "`fmblocks explain` lists all"
         typer.echo(f"{rule} is no id of the rule book; {hint}", err=True)
         raise typer.Exit(2)
-    checked = _where(entry.id)
+    checked = where_checked(entry)
     if as_json:
         typer.echo(json.dumps({**asdict(entry), "checked": checked, "sources": sources(entry)}, ensure_ascii=False))
         return
@@ -96,26 +97,6 @@ def explain(
     typer.echo(f"source\n  {entry.source}")
     for title in sources(entry):
         typer.echo(f"  {title}")
-
-
-def _where(id: str) -> str:
-    """Where an id is looked after in this version."""
-    if found := RULES.get(id):
-        return f"{found.function.__module__}.{found.function.__name__}"
-    entry = entries()[id]
-    if id in PROJECT_RULES:
-        return "fmblocks.project"
-    if entry.checked_as:
-        return f"as {entry.checked_as}"
-    if entry.later:
-        return "will be built in; not in this version"
-    return {
-        Kind.RULE: "not in this version",
-        Kind.BUILT_IN: "the constructs set it",
-        Kind.PREFLIGHT: "only the account knows; not in this version",
-        Kind.GUARD: "about a change; not in this version",
-        Kind.NOTE: "advice",
-    }[entry.kind]
 
 
 @app.command()

@@ -16,13 +16,23 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from fmblocks._edge import check_arguments, instance_types, member, raise_kinds, typed, unresolved, zone_of
-from fmblocks.capacity.settings import CapacityMode
+from fmblocks._edge import (
+    check_arguments,
+    instance_types,
+    member,
+    public_among,
+    raise_kinds,
+    typed,
+    unresolved,
+    zone_of,
+)
+from fmblocks.capacity.settings import Capacity, CapacityMode
 from fmblocks.catalog import normalise
 from fmblocks.cluster import rules
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
-from fmblocks.cluster.settings import DeepHealthCheck, NodeProvisioning, NodeRecovery, NodeRole, Orchestrator
-from fmblocks.compute.settings import PlacementMode
+from fmblocks.cluster.settings import NodeProvisioning, NodeRecovery, NodeRole, Orchestrator
+from fmblocks.compute import rules as compute_rules
+from fmblocks.compute.settings import Image, PlacementMode
 from fmblocks.network import rules as network_rules
 from fmblocks.network.self_rules import SelfRulesValidation
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
@@ -43,7 +53,6 @@ class SlurmInstanceGroup:
         min_count: nodes with which the group is in service; with continuous provisioning. Default: all.
         alternative_instance_types: other types that HyperPod may take; with continuous provisioning. Default: none.
         threads_per_core: 1 or 2. Default: chosen by HyperPod.
-        deep_health_checks: tried on new nodes; AWS describes them for EKS only. Default: none.
         image_id: ``ami-…``, unencrypted and of the same account. Default: HyperPod's own image.
     """
 
@@ -55,10 +64,14 @@ class SlurmInstanceGroup:
     capacity: CapacityMode = CapacityMode.ON_DEMAND
     training_plan_arn: str | None = None
     min_count: int | None = None
-    alternative_instance_types: Sequence[str] = ()
+    alternative_instance_types: Sequence[str | ec2.InstanceType] = ()
     threads_per_core: int | None = None
-    deep_health_checks: Sequence[DeepHealthCheck] = ()
     image_id: str | None = None
+
+    @property
+    def every_type(self) -> tuple[str, ...]:
+        """The types that its nodes can have."""
+        return (str(self.instance_type), *map(str, self.alternative_instance_types))
 
     def __post_init__(self) -> None:
         hints = typing.get_type_hints(type(self))
@@ -147,13 +160,13 @@ class HyperPodSlurmCluster(cdk.Resource):
         node_recovery = member(NodeRecovery, node_recovery, "node_recovery")
         node_provisioning = member(NodeProvisioning, node_provisioning, "node_provisioning")
         groups = [_plain(group) for group in instance_groups]
+        types = instance_types(self)
         of_nodes = list(subnets or (vpc.private_subnets if vpc else ()))
         subnet_ids = [subnet.subnet_id for subnet in of_nodes]
-        public = {subnet.subnet_id for subnet in vpc.public_subnets} if vpc and subnets else set()
         self._check(
             groups,
             {
-                "public_subnets": [subnet.node.path for subnet in subnets if subnet.subnet_id in public],
+                "public_subnets": public_among(subnets, vpc),
                 "node_provisioning": node_provisioning,
                 "subnet_count": len(set(subnet_ids)),
                 "security_group_count": len({group.security_group_id for group in security_groups}),
@@ -175,7 +188,8 @@ class HyperPodSlurmCluster(cdk.Resource):
         )
         self._allow_nodes(subnet_ids, security_groups, file_system, lifecycle_bundle, volume_kms_key)
 
-        self.node.add_validation(SelfRulesValidation(self, security_groups))
+        if any(types[name].max_efa_interfaces for group in groups for name in group.every_type if name in types):
+            self.node.add_validation(SelfRulesValidation(self, security_groups))
         self._connections = ec2.Connections(security_groups=list(security_groups))
         if file_system is not None:
             for group in security_groups:
@@ -252,7 +266,7 @@ class HyperPodSlurmCluster(cdk.Resource):
 
     def _check(self, groups: Sequence[SlurmInstanceGroup], values: dict[str, object]) -> None:
         stack = cdk.Stack.of(self)
-        types = [str(name) for group in groups for name in (group.instance_type, *group.alternative_instance_types)]
+        types = [name for group in groups for name in group.every_type]
         known = instance_types(self)
         # One count that is not known yet must not hide two controllers: what these rules read is filled in.
         named = [
@@ -277,7 +291,7 @@ class HyperPodSlurmCluster(cdk.Resource):
         for index, group in enumerate(groups):
             check_arguments(
                 self,
-                rules.GROUP_CONSTRUCT,
+                (*rules.GROUP_CONSTRUCT, *compute_rules.HYPERPOD_CONSTRUCT),
                 {
                     "name": group.name,
                     "role": group.role,
@@ -293,15 +307,17 @@ class HyperPodSlurmCluster(cdk.Resource):
                     "count": group.count,
                     "min_count": group.min_count,
                     "alternative_instance_types": group.alternative_instance_types,
-                    "deep_health_checks": group.deep_health_checks,
                     "threads_per_core": group.threads_per_core,
-                    "image": None,  # its id is text of its own here, and may be a token
-                    "image_release_version": None,
+                    "image": Image(id=group.image_id) if _known(group.image_id or "${") else None,
+                    "capacity": Capacity.model_construct(mode=group.capacity),
                     "region": None if cdk.Token.is_unresolved(stack.region) else stack.region,
                     "account": None if cdk.Token.is_unresolved(stack.account) else stack.account,
                 },
                 path=f"instance_groups[{index}]",
-                names={f"instance_groups[{index}].capacity.mode": f"instance_groups[{index}].capacity"},
+                names={
+                    f"instance_groups[{index}].capacity.mode": f"instance_groups[{index}].capacity",
+                    f"instance_groups[{index}].image.id": f"instance_groups[{index}].image_id",
+                },
             )
 
     def _group(
@@ -328,7 +344,6 @@ class HyperPodSlurmCluster(cdk.Resource):
             instance_count=group.count,
             min_instance_count=group.min_count,
             threads_per_core=group.threads_per_core,
-            on_start_deep_health_checks=[check.api_name for check in group.deep_health_checks] or None,
             image_id=group.image_id,
             execution_role=self.execution_role.role_arn,
             instance_storage_configs=[volume, *mounts],
@@ -403,20 +418,17 @@ class _Imported(cdk.Resource):
 
 def _plain(group: SlurmInstanceGroup) -> SlurmInstanceGroup:
     """The group with the catalogue's name of its type and members of our enums, whatever was passed."""
-    kind = group.instance_type
     return dataclasses.replace(
         group,
         role=member(NodeRole, group.role, "role"),
         capacity=member(CapacityMode, group.capacity, "capacity"),
-        instance_type=_type_name(kind.to_string() if isinstance(kind, ec2.InstanceType) else kind),
+        instance_type=_type_name(group.instance_type),
         alternative_instance_types=tuple(map(_type_name, group.alternative_instance_types)),
-        deep_health_checks=tuple(
-            member(DeepHealthCheck, check, "deep_health_checks") for check in group.deep_health_checks
-        ),
     )
 
 
-def _type_name(text: str) -> str:
+def _type_name(kind: str | ec2.InstanceType) -> str:
+    text = kind.to_string() if isinstance(kind, ec2.InstanceType) else kind
     return text if cdk.Token.is_unresolved(text) else normalise(text)  # small letters would break a token
 
 

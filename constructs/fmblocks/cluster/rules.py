@@ -1,4 +1,4 @@
-"""What is refused about a HyperPod cluster with Slurm."""
+"""What is refused about a cluster: HyperPod, EKS and PCS."""
 
 from __future__ import annotations
 
@@ -24,11 +24,17 @@ from fmblocks.cluster.settings import (
 )
 from fmblocks.compute.interfaces import addresses as interface_addresses
 from fmblocks.compute.interfaces import layout
-from fmblocks.compute.settings import Efa, EfaMode, Image, InterfaceType, NetworkInterface, PlacementMode
+from fmblocks.compute.settings import (
+    Efa,
+    EfaMode,
+    Image,
+    InterfaceType,
+    NetworkInterface,
+    NetworkInterfaceType,
+    PlacementMode,
+)
 from fmblocks.findings import Violation, rule
 from fmblocks.network.addresses import RFC_1918, parse_cidr
-
-_API = "API:sagemaker CreateCluster"
 
 
 class Group(Protocol):
@@ -56,20 +62,13 @@ class Wired(Protocol):
     @property
     def instance_type(self) -> str: ...
     @property
+    def every_type(self) -> Sequence[str]: ...
+    @property
     def count(self) -> int: ...
     @property
     def efa(self) -> Efa: ...
     @property
     def network_interfaces(self) -> Sequence[NetworkInterface]: ...
-
-
-@rule("FMB-09")
-def known_type(*, instance_type: str, types: catalog.Types) -> Iterator[Violation]:
-    """The instance type is in the catalogue."""
-    if instance_type not in types:
-        alike = catalog.nearest(instance_type, types)
-        hint = f"did you mean {' or '.join(alike)}?" if alike else "check the spelling, or add it under catalog"
-        yield Violation("instance_type", f"{instance_type} is not an instance type of the catalogue", hint)
 
 
 @rule("HP-03")
@@ -156,47 +155,30 @@ def own_min_count(*, orchestrator: Orchestrator, min_count: int | None, count: i
 
 @rule("HP-16")
 def deep_checks(
-    *, deep_health_checks: Sequence[DeepHealthCheck], instance_type: str, types: catalog.Types
+    *, deep_health_checks: Sequence[DeepHealthCheck], every_type: Sequence[str], types: catalog.Types
 ) -> Iterator[Violation]:
     """Deep health checks are for accelerators, each once."""
     if len(set(deep_health_checks)) != len(deep_health_checks):
         text = f"{', '.join(deep_health_checks)} names a check twice"
         yield Violation("deep_health_checks", text, "name each once")
-    found = types.get(instance_type)
-    if deep_health_checks and found is not None and not found.accelerator_count:
-        text = f"{', '.join(deep_health_checks)} cannot be run on {instance_type}, which has no accelerator"
-        yield Violation("deep_health_checks", text, "leave it out")
-
-
-@rule("FMB-33")
-def deep_checks_of_slurm(
-    *, orchestrator: Orchestrator, deep_health_checks: Sequence[DeepHealthCheck]
-) -> Iterator[Violation]:
-    """Deep health checks are documented for EKS; about Slurm AWS says nothing."""
-    if deep_health_checks and orchestrator is Orchestrator.HYPERPOD_SLURM:
-        text = f"{', '.join(deep_health_checks)}: AWS describes deep health checks for EKS only"
-        yield Violation("deep_health_checks", text, "leave it out unless you have seen it work")
+    for name in every_type if deep_health_checks else ():
+        if name in types and not types[name].accelerator_count:
+            text = f"{', '.join(deep_health_checks)} cannot be run on {name}, which has no accelerator"
+            yield Violation("deep_health_checks", text, "leave it out")
 
 
 @rule("HP-18")
 def hyperpod_image(
-    *,
-    orchestrator: Orchestrator,
-    image: Image | None,
-    image_release_version: str | None,
-    threads_per_core: int | None,
+    *, orchestrator: Orchestrator, image: Image | None, threads_per_core: int | None
 ) -> Iterator[Violation]:
-    """HyperPod takes an image by its id, a release of its own image on EKS, and one or two threads per core."""
+    """HyperPod takes an image by its id, and one or two threads per core."""
     if not orchestrator.hyperpod:
         return
     if threads_per_core not in (None, 1, 2):
         yield Violation("threads_per_core", f"{threads_per_core} is neither 1 nor 2", "leave it out, or write 1 or 2")
-    if image is not None and image.ssm_parameter is not None:
-        text = f"{image.ssm_parameter} cannot be used by HyperPod, which takes the id of an image"
-        yield Violation("image.ssm_parameter", text, "write image: {id: ami-…}, or leave it out")
-    if image_release_version is not None and not orchestrator.kubernetes:
-        text = f"{image_release_version} is read on EKS only, and the orchestrator is {orchestrator}"
-        yield Violation("image_release_version", text, "leave it out")
+    for key in sorted(image.model_fields_set - {"id"}) if image else ():
+        text = f"{getattr(image, key)} cannot be used by HyperPod, which takes the id of an image"
+        yield Violation(f"image.{key}", text, "write image: {id: ami-…}, or leave it out")
 
 
 # Kubernetes versions that HyperPod takes. Source: the rule.
@@ -232,19 +214,85 @@ _READ_BY: dict[str, tuple[Orchestrator, ...]] = {
     "slurm": (Orchestrator.PCS,),
     "tiered_storage": (Orchestrator.HYPERPOD_EKS,),
     "alternative_instance_types": _HYPERPOD,
-    "deep_health_checks": _HYPERPOD,
+    "deep_health_checks": (Orchestrator.HYPERPOD_EKS,),  # AWS describes them for EKS only
     "threads_per_core": _HYPERPOD,
-    "image_release_version": _HYPERPOD,
+    "image_release_version": (Orchestrator.HYPERPOD_EKS,),
 }
 
 
-@rule("FMB-34")
+@rule("FMB-33")
 def keys_of_the_orchestrator(*, orchestrator: Orchestrator, given: Collection[str]) -> Iterator[Violation]:
     """A key that the orchestrator does not read would be ignored in silence."""
     for key in sorted(given):
         if orchestrator not in _READ_BY.get(key, (orchestrator,)):
             text = f"is not read with orchestrator {orchestrator}"
             yield Violation(key, text, f"leave it out: it is for {' and '.join(_READ_BY[key])}")
+
+
+@rule("FMB-42")
+def groups_of_ec2(*, orchestrator: Orchestrator, node_groups: Sequence[Group]) -> Iterator[Violation]:
+    """Groups of nodes in your own account: one at least, each with a name of its own and a size."""
+    if orchestrator.hyperpod:
+        return  # HP-02, HP-13
+    if not node_groups:
+        yield Violation("node_groups", "is empty", "add one")
+    for name, times in Counter(group.name for group in node_groups).items():
+        if times > 1:
+            yield Violation("node_groups", f"{times} groups are called {name}", "give each a name of its own")
+    for index, group in enumerate(node_groups):
+        if group.count < 0:
+            yield Violation(f"node_groups[{index}].count", f"{group.count} is below 0", "write 0 or more")
+        if group.ebs_volume_gib < 1:
+            text = f"{group.ebs_volume_gib} is below 1"
+            yield Violation(f"node_groups[{index}].ebs_volume_gib", text, "200 or more suits containers")
+
+
+@rule("FMB-43")
+def roles_of_the_orchestrator(*, orchestrator: Orchestrator, role: NodeRole) -> Iterator[Violation]:
+    """A role that the orchestrator does not know would be ignored in silence."""
+    known = {
+        Orchestrator.EC2: (NodeRole.COMPUTE,),
+        Orchestrator.PCS: (NodeRole.COMPUTE, NodeRole.LOGIN),  # the controller is the service's
+    }.get(orchestrator, (NodeRole.COMPUTE, NodeRole.SYSTEM))
+    if orchestrator is not Orchestrator.HYPERPOD_SLURM and role not in known:
+        text = f"{role} is not read with orchestrator {orchestrator}"
+        yield Violation("role", text, f"use {' or '.join(known)}")
+
+
+@rule("HP-22")
+def addresses_at_most(
+    *, orchestrator: Orchestrator, node_groups: Sequence[Wired], types: catalog.Types, primary_subnet_size: int
+) -> Iterator[Violation]:
+    """How many addresses a HyperPod node takes AWS says for P5 only; one per interface is the most."""
+    if not orchestrator.hyperpod:
+        return
+    most = 0
+    for group in node_groups:
+        found = [types[name] for name in group.every_type if name in types]
+        each = max((kind.max_efa_interfaces + 1 for kind in found), default=1)
+        most += max(group.count, 0) * (each if group.instance_type != "p5.48xlarge" else 1)
+    if most > (usable := primary_subnet_size - 5):
+        text = f"{most} addresses are the most that the nodes can take, and {usable} are usable: AWS gives no number"
+        yield Violation("node_groups", text, "use a larger network.cidr unless you have seen it work")
+
+
+@rule("FMB-44")
+def interfaces_of_pcs(
+    *,
+    orchestrator: Orchestrator,
+    efa: Efa,
+    network_interfaces: Sequence[NetworkInterface],
+    instance_type: str,
+    types: catalog.Types,
+) -> Iterator[Violation]:
+    """PCS's guide shows efa interfaces; one of AWS's samples says that efa-only is refused there (PCS-08)."""
+    if orchestrator is not Orchestrator.PCS or instance_type not in types:
+        return
+    found = network_interfaces or _interfaces_of_pcs(types[instance_type], efa)
+    if any(one.interface_type is NetworkInterfaceType.EFA_ONLY for one in found):
+        key = "network_interfaces" if network_interfaces else "efa.interface_type" if efa.interface_type else "efa"
+        text = f"efa-only on {instance_type}: PCS's guide shows efa, and a sample of AWS says that efa-only is refused"
+        yield Violation(key, text, "use another orchestrator unless you have seen it work")
 
 
 @rule("HP-11")
@@ -265,8 +313,6 @@ def roles(*, node_groups: Sequence[Group]) -> Iterator[Violation]:
             yield Violation(f"node_groups[{index}].role", text, "use controller, login or compute")
     if not any(group.role is NodeRole.COMPUTE for group in node_groups):
         yield Violation("node_groups", "no group has role compute", "add one with role: compute")
-    if sum(group.role is NodeRole.LOGIN for group in node_groups) > 1:
-        yield Violation("node_groups", "more than one group has role login", "join them into one group")
 
 
 @rule("HP-12")
@@ -368,7 +414,7 @@ def plan_type(*, capacity_mode: CapacityMode, instance_type: str, types: catalog
 def addresses_per_node(orchestrator: Orchestrator, group: Wired, types: catalog.Types) -> int:
     """Addresses that a node takes at least: on P5 of HyperPod what AWS says (HP-22), else one per ENA interface."""
     if orchestrator.hyperpod:
-        if group.instance_type == "p5.48xlarge":
+        if "p5.48xlarge" in group.every_type:
             return 81 if orchestrator.kubernetes else 32
         return 1
     return interface_addresses(interfaces_of(orchestrator, group, types))
@@ -381,10 +427,14 @@ def interfaces_of(orchestrator: Orchestrator, group: Wired, types: catalog.Types
     found = types.get(group.instance_type)
     if found is None:
         return ()
-    efa = group.efa
-    if orchestrator is Orchestrator.PCS:  # where efa-only is refused, as one of AWS's samples says (PCS-08)
+    return _interfaces_of_pcs(found, group.efa) if orchestrator is Orchestrator.PCS else layout(found, group.efa)
+
+
+def _interfaces_of_pcs(kind: catalog.InstanceType, efa: Efa) -> tuple[NetworkInterface, ...]:
+    # The odd cards of p6e-gb200 take efa-only and nothing else (EFA-27).
+    if efa.interface_type is None and not kind.name.startswith("p6e-gb200."):
         efa = efa.model_copy(update={"interface_type": InterfaceType.EFA})
-    return layout(found, efa)
+    return layout(kind, efa)
 
 
 @rule("NET-02")
@@ -546,9 +596,10 @@ def control_plane_zones(*, orchestrator: Orchestrator, availability_zones: Seque
     """An EKS control plane needs two zones that take one; nodes may stay in one of them."""
     if not orchestrator.kubernetes:
         return
-    usable = [zone for zone in availability_zones if zone not in _NO_CONTROL_PLANE]
+    local = {zone for zone in availability_zones if (parsed := catalog.parse_zone(zone)) and parsed.kind == "local"}
+    usable = [zone for zone in availability_zones if zone not in _NO_CONTROL_PLANE | local]
     if len(usable) < 2:
-        without = sorted(set(availability_zones) & _NO_CONTROL_PLANE)
+        without = sorted(set(availability_zones) & (_NO_CONTROL_PLANE | local))
         because = f", and {', '.join(without)} takes no control plane" if without else ""
         text = f"{len(availability_zones)} zones{because}: {orchestrator} needs two"
         yield Violation("network.availability_zones", text, "add a zone; nodes stay in the primary one")
@@ -560,7 +611,7 @@ def service_cidr(*, kubernetes: Kubernetes | None, cidr: str) -> Iterator[Violat
     given = kubernetes.service_cidr if kubernetes else None
     if given is None:
         return
-    key, network, vpc = "training.kubernetes.service_cidr", parse_cidr(given), parse_cidr(cidr)
+    key, network, vpc = "kubernetes.service_cidr", parse_cidr(given), parse_cidr(cidr)
     if network is None or not 12 <= network.prefixlen <= 24 or not any(network.subnet_of(one) for one in RFC_1918):
         listed = ", ".join(map(str, RFC_1918))
         text = f"{given} is no /12 to /24 inside {listed}"
@@ -579,7 +630,7 @@ def pcs_slurm(*, slurm: Slurm | None) -> Iterator[Violation]:
     """PCS has some versions of Slurm; the list moves."""
     if slurm is not None and slurm.version is not None and slurm.version not in _SLURM:
         text = f"{slurm.version} is not listed for PCS: {', '.join(_SLURM)}"
-        yield Violation("training.slurm.version", text, "take one of these, or check")
+        yield Violation("slurm.version", text, "take one of these, or check")
 
 
 @rule("PCS-10")
@@ -589,11 +640,11 @@ def pcs_size(*, orchestrator: Orchestrator, slurm: Slurm | None, node_groups: Se
         return
     if slurm is not None and slurm.rest_api and slurm.version is not None and slurm.version < _SLURM[1]:
         text = f"true, which needs Slurm {_SLURM[1]}, and the version is {slurm.version}"
-        yield Violation("training.slurm.rest_api", text, f"write version: {_SLURM[1]!r} or later")
+        yield Violation("slurm.rest_api", text, f"write version: {_SLURM[1]!r} or later")
     size = (slurm and slurm.size) or ControllerSize.LARGE
     nodes = sum(group.count for group in node_groups)
     if nodes > _NODES[size]:
-        key = "training.slurm.size" if slurm and slurm.size else "training.node_groups"
+        key = "slurm.size" if slurm and slurm.size else "node_groups"
         text = f"{nodes} nodes are more than the {_NODES[size]} of size {size}"
         yield Violation(key, text, "take a larger size" if size is not ControllerSize.LARGE else "use fewer nodes")
 
@@ -634,26 +685,23 @@ def pcs_blocks(*, orchestrator: Orchestrator, node_groups: Sequence[Bought]) -> 
             continue
         if (first := users.setdefault(block, group.name)) != group.name:
             text = f"{block} serves {first} already: on PCS a Capacity Block serves one node group"
-            yield Violation(
-                f"training.node_groups[{index}].capacity.capacity_reservation_id", text, "join the two groups"
-            )
+            yield Violation(f"node_groups[{index}].capacity.capacity_reservation_id", text, "join the two groups")
 
 
 SCRIPTS = ("HP-08",)
 # Of one group, on HyperPod, at both edges.
 HYPERPOD_GROUP = (
-    "FMB-09", "FMB-19", "FMB-28", "FMB-33", "HP-03", "HP-04", "HP-05", "HP-13", "HP-16", "HP-18", "TP-01", "TP-03",
-    "X-02",
+    "FMB-19", "FMB-28", "HP-03", "HP-04", "HP-05", "HP-13", "HP-18", "TP-01", "TP-03", "X-02",
 )  # fmt: skip
-GROUP = (*HYPERPOD_GROUP, "FMB-16", "FMB-34")
+GROUP = (*HYPERPOD_GROUP, "FMB-16", "FMB-33", "FMB-43", "HP-16")
 GROUP_CONSTRUCT = (*HYPERPOD_GROUP, "HP-01")
-EC2_GROUP = ("FMB-09", "FMB-32", "FMB-34", "PCS-06")
+EC2_GROUP = ("FMB-32", "FMB-33", "FMB-43", "FMB-44", "PCS-06")
 HYPERPOD = ("HP-02",)
 SLURM = ("HP-11", "HP-12")
 CLUSTER = (*HYPERPOD, *SLURM)
-TRAINING = ("FMB-23", "FMB-34", "HP-19", "HP-28")
-# Whose findings stand outside training too.
-WHOLE = ("EKS-01", "EKS-03", "HP-29", "PCS-01", "PCS-02", "PCS-07", "PCS-10", "REG-02")
+TRAINING = ("EKS-03", "FMB-23", "FMB-42", "FMB-33", "HP-19", "HP-28", "PCS-02", "PCS-07", "PCS-10")
+# About keys that stand outside training.
+WHOLE = ("EKS-01", "HP-29", "PCS-01", "REG-02")
 CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "FSX-26", "X-04", "X-05")
 CLIENT_CONSTRUCT = ("FSX-15",)
-PROJECT = ("NET-02",)
+PROJECT = ("HP-22", "NET-02")

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field
 from fmblocks.capacity.settings import Capacity
 from fmblocks.catalog import normalise
 from fmblocks.compute.settings import Efa, Image, NetworkInterface, Placement
-from fmblocks.settings import AnyCase, Name, Settings, Text, WholeNumber
+from fmblocks.settings import AnyCase, Name, Settings, Text, WholeNumber, spelled
 
 
 class Orchestrator(StrEnum):
@@ -52,16 +52,13 @@ class NodeRecovery(StrEnum):
 
 
 class DeepHealthCheck(StrEnum):
-    """What HyperPod tries on a node before work is placed there (API CreateCluster, OnStartDeepHealthChecks)."""
+    """What HyperPod tries on a node before work is placed there (CloudFormation, OnStartDeepHealthChecks).
+
+    The API has MultiNodeTrainingValidation too, which CloudFormation does not take.
+    """
 
     INSTANCE_STRESS = "instance_stress"
     INSTANCE_CONNECTIVITY = "instance_connectivity"
-    MULTI_NODE_TRAINING_VALIDATION = "multi_node_training_validation"
-
-    @property
-    def api_name(self) -> str:
-        """As the API spells it, for example InstanceStress."""
-        return "".join(word.capitalize() for word in self.value.split("_"))
 
 
 class ControllerSize(StrEnum):
@@ -86,6 +83,20 @@ def _mode(value: object) -> object:
     return {"mode": value} if isinstance(value, str) else value
 
 
+def _efa(value: object) -> object:
+    """``efa: true`` is what other tools have for: this node must have EFA."""
+    return {"mode": "required" if value else "none"} if isinstance(value, bool) else _mode(value)
+
+
+def _image(value: object) -> object:
+    if not isinstance(value, str):
+        return value
+    return {"ssm_parameter": value} if value.startswith("/") else {"id": value}
+
+
+Release = Annotated[Text, AfterValidator(spelled(r"[0-9]+\.[0-9]+\.[0-9]+", "a version like 1.2.3"))]
+KubernetesVersion = Annotated[Text, AfterValidator(spelled(r"1\.[0-9]{2}", "a version like 1.34"))]
+SlurmVersion = Annotated[Text, AfterValidator(spelled(r"[0-9]{2}\.[0-9]{2}", "a version like 25.05"))]
 _ONE_ZONE = "nodes stand in network.primary_availability_zone, all of them: leave the key out"
 
 
@@ -146,21 +157,25 @@ class NodeGroup(Settings):
     ebs_volume_gib: Annotated[
         WholeNumber, Field(description="second volume in GiB, at /opt/sagemaker: the root volume fills with containers")
     ] = 500
-    efa: Annotated[Efa, BeforeValidator(_mode)] = Efa()
+    efa: Annotated[Efa, BeforeValidator(_efa)] = Efa()
     placement: Annotated[Placement, BeforeValidator(_mode)] = Placement()
     capacity: Annotated[Capacity, BeforeValidator(_mode)] = Capacity()
-    image: Annotated[Image | None, Field(description="default: that of the orchestrator")] = None
-    image_release_version: Annotated[
-        Text | None,
-        Field(pattern=r"^[0-9]+\.[0-9]+\.[0-9]+$", description="of HyperPod's image on EKS, for example 1.2.3"),
-    ] = None
+    image: Annotated[Image | None, BeforeValidator(_image), Field(description="default: that of the orchestrator")] = (
+        None
+    )
+    image_release_version: Annotated[Release | None, Field(description="of HyperPod's image on EKS")] = None
     threads_per_core: Annotated[WholeNumber | None, Field(description="1 or 2, on HyperPod")] = None
     deep_health_checks: Annotated[
-        tuple[Annotated[DeepHealthCheck, AnyCase], ...], Field(description="tried on new nodes of HyperPod")
+        tuple[Annotated[DeepHealthCheck, AnyCase], ...], Field(description="tried on new nodes of HyperPod with EKS")
     ] = ()
     network_interfaces: Annotated[
         tuple[NetworkInterface, ...], Field(description="instead of those of the catalogue; not on HyperPod")
     ] = ()
+
+    @property
+    def every_type(self) -> tuple[str, ...]:
+        """The types that its nodes can have."""
+        return (self.instance_type, *self.alternative_instance_types)
 
 
 class LifecycleScripts(Settings):
@@ -180,14 +195,14 @@ class LifecycleScripts(Settings):
 class Kubernetes(Settings):
     """The EKS control plane."""
 
-    version: Annotated[Text | None, Field(pattern=r"^1\.[0-9]{2}$", description="for example 1.34")] = None
+    version: Annotated[KubernetesVersion | None, Field(description="for example 1.34")] = None
     service_cidr: Annotated[Text | None, Field(description="IPv4 CIDR of services; default: chosen by EKS")] = None
 
 
 class Slurm(Settings):
     """The Slurm controller of PCS."""
 
-    version: Annotated[Text | None, Field(pattern=r"^[0-9]{2}\.[0-9]{2}$", description="for example 25.05")] = None
+    version: Annotated[SlurmVersion | None, Field(description="for example 25.05")] = None
     size: Annotated[
         ControllerSize | None, AnyCase, Field(description="default: the smallest that the node groups fit")
     ] = None

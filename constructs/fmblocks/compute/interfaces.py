@@ -48,8 +48,4 @@ def _interface(card: int, device: int, kind: NetworkInterfaceType) -> NetworkInt
 
 def addresses(interfaces: tuple[NetworkInterface, ...]) -> int:
     """Addresses that the interfaces of one node take: efa-only ones take none."""
-    return sum(
-        1 + one.secondary_private_ip_address_count
-        for one in interfaces
-        if one.interface_type is not NetworkInterfaceType.EFA_ONLY
-    )
+    return sum(one.interface_type is not NetworkInterfaceType.EFA_ONLY for one in interfaces)

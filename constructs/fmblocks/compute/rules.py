@@ -8,6 +8,7 @@ from typing import Protocol
 
 from fmblocks import catalog
 from fmblocks.capacity.settings import Capacity, CapacityMode
+from fmblocks.cluster.settings import Orchestrator
 from fmblocks.compute.settings import (
     Efa,
     EfaMode,
@@ -28,19 +29,40 @@ class Fabric(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def instance_type(self) -> str: ...
+    def every_type(self) -> Sequence[str]: ...
     @property
     def efa(self) -> Efa: ...
 
 
 @rule("EFA-01")
-def efa_exists(*, instance_type: str, efa: Efa, types: catalog.Types) -> Iterator[Violation]:
+def efa_exists(
+    *, instance_type: str, efa: Efa, network_interfaces: Sequence[NetworkInterface], types: catalog.Types
+) -> Iterator[Violation]:
     """EFA that is asked for by name needs a type that has it; mode auto takes what there is."""
     found = types.get(instance_type)
-    asked = [key for key in ("count", "interface_type", "profile") if getattr(efa, key) is not None]
-    if found is not None and not found.max_efa_interfaces and asked and efa.mode is not EfaMode.NONE:
+    if found is None or found.max_efa_interfaces:
+        return
+    asked = ["mode"] if efa.mode is EfaMode.REQUIRED else []
+    asked += [key for key in _EFA_KEYS if getattr(efa, key) is not None and efa.mode is not EfaMode.NONE]
+    keys = [f"efa.{key}" for key in asked]
+    keys += [f"network_interfaces[{at}]" for at, one in enumerate(network_interfaces) if one.interface_type.has_efa]
+    for key in keys[:1]:
         text = f"EFA is not available on {instance_type}"
-        yield Violation(f"efa.{asked[0]}", text, "write efa: auto, or choose a type with EFA")
+        yield Violation(key, text, "write efa: auto, which gives one plain interface, or choose a type with EFA")
+
+
+_EFA_KEYS = ("count", "interface_type", "profile", "secondary_device_index")
+
+
+@rule("FMB-41")
+def efa_keys(*, efa: Efa, network_interfaces: Sequence[NetworkInterface]) -> Iterator[Violation]:
+    """A key of efa that is not read would be ignored in silence."""
+    for key in (key for key in _EFA_KEYS if getattr(efa, key) is not None):
+        if efa.mode is EfaMode.NONE or network_interfaces:
+            beside = "network_interfaces" if network_interfaces else "mode none"
+            yield Violation(f"efa.{key}", f"{getattr(efa, key)} is not read with {beside}", "leave one of the two out")
+    if efa.mode is EfaMode.NONE and any(one.interface_type.has_efa for one in network_interfaces):
+        yield Violation("efa.mode", "none, but network_interfaces has EFA", "leave one of the two out")
 
 
 @rule("EFA-02")
@@ -56,9 +78,11 @@ def efa_count(*, instance_type: str, efa: Efa, types: catalog.Types) -> Iterator
 
 @rule("EFA-18")
 def efa_all(*, instance_type: str, efa: Efa, types: catalog.Types) -> Iterator[Violation]:
-    """Fewer EFA interfaces are less bandwidth than is paid for."""
+    """Fewer EFA interfaces are less bandwidth than is paid for, save where AWS's layout has no more."""
     found = types.get(instance_type)
-    if efa.count is not None and found is not None and 0 < efa.count < found.max_efa_interfaces:
+    if efa.count is None or found is None or efa.count == found.efa_layout_count:
+        return
+    if 0 < efa.count < found.max_efa_interfaces:
         text = f"{efa.count} of the {found.max_efa_interfaces} EFA interfaces of {instance_type} are used"
         yield Violation("efa.count", text, "leave it out to get all of them")
 
@@ -142,25 +166,6 @@ def cards_with_efa(
             yield Violation(f"network_interfaces[{index}].interface_type", text, "write interface")
 
 
-@rule("EFA-07")
-def no_addresses(*, network_interfaces: Sequence[NetworkInterface]) -> Iterator[Violation]:
-    """An efa-only interface has no addresses."""
-    for index, interface in enumerate(network_interfaces):
-        if interface.interface_type is NetworkInterfaceType.EFA_ONLY and interface.addresses:
-            text = f"{_place(interface)} asks for addresses, and efa-only has none"
-            yield Violation(f"network_interfaces[{index}]", text, "leave the addresses out, or write efa")
-
-
-@rule("EFA-08")
-def no_public_address(*, network_interfaces: Sequence[NetworkInterface]) -> Iterator[Violation]:
-    """An instance with several interfaces gets no public address."""
-    for index, interface in enumerate(network_interfaces):
-        if interface.associate_public_ip_address and len(network_interfaces) > 1:
-            text = f"true, but instances with {len(network_interfaces)} network interfaces get no public address"
-            key = f"network_interfaces[{index}].associate_public_ip_address"
-            yield Violation(key, text, "leave it out: nodes stand in private subnets")
-
-
 # Card pairs that share a NIC, and four cards that share no GPU. Source: the rule.
 _GB200_ODD = frozenset(range(1, 17, 2))
 _GB200_FOUR = frozenset({1, 5, 9, 13})
@@ -204,25 +209,41 @@ def no_windows(*, efa: Efa, image: Image | None, instance_type: str, types: cata
 
 
 @rule("X-10")
-def architecture(*, image: Image | None, instance_type: str, types: catalog.Types) -> Iterator[Violation]:
+def architecture(*, image: Image | None, every_type: Sequence[str], types: catalog.Types) -> Iterator[Violation]:
     """An image boots on the architecture that it was built for."""
-    found = types.get(instance_type)
-    if image is None or found is None or found.architecture is None:
+    if image is None:
         return
     named = re.search(r"(?<![a-z0-9])(x86_64|x86-64|amd64|arm64|aarch64)(?![a-z0-9])", image.ssm_parameter or "")
     said = image.architecture or (named and ("arm64" if named[1] in ("arm64", "aarch64") else "x86_64"))
-    if said and said != found.architecture:
-        key = "image.architecture" if image.architecture else "image.ssm_parameter"
-        given = image.architecture or image.ssm_parameter
-        text = f"{given} does not boot on {instance_type}, which is {found.architecture}"
-        yield Violation(key, text, f"use an image for {found.architecture}")
+    for name in every_type:
+        found = types.get(name)
+        if said and found is not None and found.architecture not in (None, said):
+            key = "image.architecture" if image.architecture else "image.ssm_parameter"
+            given = image.architecture or image.ssm_parameter
+            text = f"{given} does not boot on {name}, which is {found.architecture}"
+            yield Violation(key, text, f"use an image for {found.architecture}")
 
 
 @rule("FMB-31")
-def one_image(*, image: Image | None) -> Iterator[Violation]:
-    """An image is named once."""
-    if image is not None and image.id is not None and image.ssm_parameter is not None:
+def one_image(*, image: Image | None, orchestrator: Orchestrator) -> Iterator[Violation]:
+    """An image is named once, and an id is one."""
+    if image is None:
+        return
+    if image.id is not None and image.ssm_parameter is not None:
         yield Violation("image.ssm_parameter", f"is given beside id, {image.id}", "leave one of the two out")
+    own = orchestrator.hyperpod and image.id == "default"
+    if image.id is not None and not own and not re.fullmatch(r"ami-[0-9a-f]{8,17}", image.id):
+        yield Violation("image.id", f"{image.id} is no id of an image", "it looks like ami-0123456789abcdef0")
+
+
+@rule("FMB-09")
+def known_type(*, instance_type: str, types: catalog.Types) -> Iterator[Violation]:
+    """The instance type is in the catalogue."""
+    if instance_type not in types:
+        alike = catalog.nearest(instance_type, types)
+        hint = f"did you mean {' or '.join(alike)}? " if alike else "check the spelling, "
+        hint += "else add it under catalog"
+        yield Violation("instance_type", f"{instance_type} is not an instance type of the catalogue", hint)
 
 
 # Source: the rule; they are never sold as spot.
@@ -238,7 +259,7 @@ def spot_sold(*, instance_type: str, capacity: Capacity) -> Iterator[Violation]:
         )
 
 
-choice("PG-01", PlacementMode)
+choice("PG-01", PlacementMode, "take one of these; a group that exists is {group_name: …}")
 
 
 @rule("PG-02")
@@ -287,9 +308,9 @@ def cluster_types(*, placement: Placement, instance_type: str) -> Iterator[Viola
 
 @rule("PG-12")
 def reservation_group(*, placement: Placement, capacity: Capacity) -> Iterator[Violation]:
-    """A reservation is made in a cluster group or in none."""
-    if capacity.create is not None and placement.mode in (PlacementMode.PARTITION, PlacementMode.SPREAD):
-        text = f"a reservation cannot be created in a {placement.mode} group"
+    """A reservation is made in a cluster group or in none, and serves no instances in another group."""
+    if capacity.mode is CapacityMode.ODCR and placement.mode in (PlacementMode.PARTITION, PlacementMode.SPREAD):
+        text = f"a reservation cannot be used in a {placement.mode} group"
         yield Violation("placement.mode", text, "use cluster, auto or none")
 
 
@@ -301,21 +322,28 @@ _ALONE = ("p4d.24xlarge", "p4de.24xlarge", "dl1.24xlarge")
 def fabrics(*, node_groups: Sequence[Fabric], types: catalog.Types) -> Iterator[Violation]:
     """EFA traffic between p4d, p4de or dl1 and any other type is not supported."""
     with_efa = {
-        group.instance_type
+        name
         for group in node_groups
+        for name in group.every_type
         if group.efa.mode is not EfaMode.NONE
-        and (found := types.get(group.instance_type))
+        and (found := types.get(name))
         and found.max_efa_interfaces
         and found.accelerator_count
     }
-    for alone in sorted(with_efa & set(_ALONE)):
+    for alone in sorted(with_efa & set(_ALONE))[:1]:
         if others := sorted(with_efa - {alone}):
             text = f"{alone} cannot talk over EFA with {', '.join(others)}"
             yield Violation("node_groups", text, "give it a project of its own, or one type to all groups")
 
 
 # Over the interfaces of a node, written by hand or laid out from the catalogue.
-INTERFACES = ("EFA-03", "EFA-04", "EFA-05", "EFA-06", "EFA-07", "EFA-08", "EFA-27")
-EC2_GROUP = ("EFA-01", "EFA-02", "EFA-18", "EFA-19", "FMB-30", "PG-04", "PG-07", "PG-12")
-EVERY_GROUP = ("EFA-25", "FMB-31", "PG-02", "PG-03", "X-10")
+INTERFACES = ("EFA-03", "EFA-04", "EFA-05", "EFA-06", "EFA-27")
+EC2_GROUP = ("EFA-01", "EFA-02", "EFA-18", "EFA-19", "FMB-30", "FMB-41", "PG-04", "PG-07", "PG-12")
+EVERY_GROUP = ("EFA-25", "FMB-09", "FMB-31", "PG-02", "PG-03", "X-10")
+# At the constructs' edge.
+GROUP_CONSTRUCT = ("PG-03",)
+TEMPLATE_CONSTRUCT = ("EFA-01", "EFA-02", "EFA-18", "EFA-25", "FMB-30", "FMB-41", "PG-07")
+FLEET_CONSTRUCT = ("PG-04",)
+# What reaches a construct of ours on HyperPod.
+HYPERPOD_CONSTRUCT = ("EFA-25", "FMB-09", "FMB-31")
 TRAINING = ("X-09",)

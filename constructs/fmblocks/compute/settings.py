@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, ClassVar
 
 from pydantic import BeforeValidator, Field
 
@@ -37,9 +37,10 @@ class Placement(Settings):
 
 
 class EfaMode(StrEnum):
-    """Whether nodes get their EFA interfaces."""
+    """Whether nodes get their EFA interfaces: auto takes what the type has, required refuses a type that has none."""
 
     AUTO = "auto"
+    REQUIRED = "required"
     NONE = "none"
 
 
@@ -70,24 +71,35 @@ class NetworkInterfaceType(StrEnum):
         return self is not NetworkInterfaceType.INTERFACE
 
 
+_NO_ADDRESSES = "interfaces take one address of the subnet, efa-only ones none: leave the key out"
+
+
 class NetworkInterface(Settings):
-    """One interface of a node, where the layout of the catalogue is not wanted."""
+    """One interface of a node, where the layout of the catalogue is not wanted.
+
+    It takes one address of its subnet, or none when it is efa-only: several nodes share the description.
+    """
+
+    FOREIGN: ClassVar = {
+        "associate_public_ip_address": "instances with several network interfaces get no public address",
+        "private_ip_address": _NO_ADDRESSES,
+        "secondary_private_ip_address_count": _NO_ADDRESSES,
+        "ipv4_prefix_count": _NO_ADDRESSES,
+        "ipv6_address_count": _NO_ADDRESSES,
+        "ipv6_prefix_count": _NO_ADDRESSES,
+    }
+    FOREIGN_RULES: ClassVar = {
+        "associate_public_ip_address": "EFA-08",
+        "private_ip_address": "EFA-07",
+        "secondary_private_ip_address_count": "EFA-07",
+        "ipv4_prefix_count": "EFA-07",
+        "ipv6_address_count": "EFA-07",
+        "ipv6_prefix_count": "EFA-07",
+    }
 
     network_card_index: Annotated[WholeNumber, Field(description="the card it stands on")] = 0
     device_index: Annotated[WholeNumber, Field(description="its place on the card")]
     interface_type: Annotated[NetworkInterfaceType, AnyCase]
-    associate_public_ip_address: bool = False
-    private_ip_address: Text | None = None
-    secondary_private_ip_address_count: WholeNumber = 0
-    ipv4_prefix_count: WholeNumber = 0
-    ipv6_address_count: WholeNumber = 0
-    ipv6_prefix_count: WholeNumber = 0
-
-    @property
-    def addresses(self) -> bool:
-        """Whether it asks for addresses."""
-        counts = (self.secondary_private_ip_address_count, self.ipv4_prefix_count)
-        return self.private_ip_address is not None or any((*counts, self.ipv6_address_count, self.ipv6_prefix_count))
 
 
 class InstancePlatform(StrEnum):
@@ -126,6 +138,13 @@ def _platform(value: object) -> object:
 Platform = Annotated[InstancePlatform, BeforeValidator(_platform)]
 
 
+class Architecture(StrEnum):
+    """Processors that an image is built for (API DescribeImages, Architecture)."""
+
+    X86_64 = "x86_64"
+    ARM64 = "arm64"
+
+
 class Image(Settings):
     """The machine image of a node group."""
 
@@ -135,9 +154,9 @@ class Image(Settings):
         "name": "images are found by id or ssm_parameter, not by name",
     }
 
-    id: Annotated[Text | None, Field(pattern=r"^ami-[0-9a-f]{8,17}$", description="ami-…")] = None
+    id: Annotated[Text | None, Field(description="ami-…")] = None
     ssm_parameter: Annotated[Text | None, Field(description="a public or own parameter that holds the id")] = None
-    architecture: Annotated[Literal["x86_64", "arm64"] | None, Field(description="what the image is built for")] = None
+    architecture: Annotated[Architecture | None, Field(description="what the image is built for")] = None
     platform: Platform = InstancePlatform.LINUX_UNIX
 
 

@@ -19,7 +19,6 @@ from fmblocks.network.addresses import (
     slots,
 )
 
-_DESIGN = "fmblocks project file"
 # EC2's smallest subnet. Source: VPC User Guide, Subnet CIDR blocks.
 _SMALLEST_SUBNET_PREFIX = 28
 
@@ -180,9 +179,9 @@ def distinct_zones(*, availability_zones: Sequence[str]) -> Iterator[Violation]:
 
 
 @rule("NET-05")
-def private_subnets(*, public_subnets: Sequence[str]) -> Iterator[Violation]:
+def private_subnets(*, public_subnets: Mapping[int, str]) -> Iterator[Violation]:
     """Nodes stand in private subnets: those with several interfaces get no public address, and never join."""
-    for index, subnet in enumerate(public_subnets):
+    for index, subnet in public_subnets.items():
         text = f"{subnet} is public, and its nodes would get no address there"
         yield Violation(f"subnets[{index}]", text, "pass private subnets, with a NAT gateway or endpoints")
 

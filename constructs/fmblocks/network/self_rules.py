@@ -45,7 +45,7 @@ class SelfRulesValidation:
 def _self_rules(group: ec2.SecurityGroup) -> SelfRules:
     own = group.security_group_id
     ingress = egress = False
-    for construct in cdk.Stack.of(group).node.find_all():
+    for construct in group.node.root.node.find_all():  # rules may stand in the stack that uses the group
         if isinstance(construct, ec2.CfnSecurityGroupIngress):
             same = (construct.group_id, construct.source_security_group_id) == (own, own)
             ingress = ingress or (same and construct.ip_protocol == _ALL)

@@ -31,7 +31,7 @@ def retention(*, retention_days: int) -> Iterator[Violation]:
 _UNBUILT = ("grafana", "alerts", "collector", "scrape_interval", "scrape_timeout")
 
 
-@rule("FMB-35")
+@rule("FMB-34")
 def unbuilt(*, given: Collection[str], grafana: Grafana | None) -> Iterator[Violation]:
     """What this version does not build is checked, but cannot be synthesized yet."""
     unwanted = {"grafana"} if grafana is None or grafana.workspace == "none" else set()
@@ -48,7 +48,7 @@ def scrape_interval(*, collector: Collector | None, scrape_interval: str | None)
         yield Violation("scrape_interval", text, "write 30s or more, or collector: agents")
 
 
-@rule("FMB-36")
+@rule("FMB-35")
 def scrape_timeout(*, scrape_interval: str | None, scrape_timeout: str | None) -> Iterator[Violation]:
     """Prometheus does not start with a timeout above its interval."""
     interval = scrape_interval or "30s"
@@ -64,7 +64,7 @@ def managed_collector(
     """A managed collector of an EKS cluster stands in two zones."""
     if collector is not Collector.MANAGED or orchestrator is None or not orchestrator.kubernetes:
         return
-    if len(availability_zones) < 2:
+    if len([zone for zone in availability_zones if not ((parsed := parse_zone(zone)) and parsed.kind == "local")]) < 2:
         listed = ", ".join(availability_zones)
         text = f"managed, but network.availability_zones has {listed} only: a collector takes two"
         yield Violation("collector", text, "add a zone to network.availability_zones, or write collector: agents")
@@ -81,7 +81,7 @@ def collector_region(*, collector: Collector | None, region: str | None) -> Iter
 _TOPIC = r"arn:aws[a-z-]*:sns:(?P<region>[a-z0-9-]+):(?P<account>[0-9]{12}):[A-Za-z0-9_.-]{1,256}"
 
 
-@rule("FMB-37")
+@rule("FMB-36")
 def topic_account(*, alerts: Alerts | None, account: str | None) -> Iterator[Violation]:
     """The alert manager publishes inside its own account only."""
     if alerts is None or alerts.topic_arn is None:
@@ -97,7 +97,7 @@ def topic_account(*, alerts: Alerts | None, account: str | None) -> Iterator[Vio
         yield Violation("alerts.topic_arn", text, "use a topic of that account, subscribed from the other")
 
 
-@rule("FMB-38")
+@rule("FMB-37")
 def topic_region(*, alerts: Alerts | None, region: str | None) -> Iterator[Violation]:
     """Whether a topic of another Region is reached nobody documents."""
     found = re.fullmatch(_TOPIC, alerts.topic_arn) if alerts and alerts.topic_arn else None
@@ -110,7 +110,7 @@ def topic_region(*, alerts: Alerts | None, region: str | None) -> Iterator[Viola
 _LONGEST_REPEAT = "5d"
 
 
-@rule("FMB-39")
+@rule("FMB-38")
 def repeat_interval(*, alerts: Alerts | None) -> Iterator[Violation]:
     """An alert is repeated within five days."""
     if alerts is not None and seconds(alerts.repeat_interval) > seconds(_LONGEST_REPEAT):
@@ -118,7 +118,7 @@ def repeat_interval(*, alerts: Alerts | None) -> Iterator[Violation]:
         yield Violation("alerts.repeat_interval", text, f"write {_LONGEST_REPEAT} or less")
 
 
-@rule("FMB-40")
+@rule("FMB-39")
 def workspace(*, grafana: Grafana | None) -> Iterator[Violation]:
     """A workspace is made, is there, or is not wanted."""
     if grafana is not None and not re.fullmatch(r"create|none|g-[0-9a-f]{10}", grafana.workspace):
@@ -143,7 +143,7 @@ def authentication(*, grafana: Grafana | None) -> Iterator[Violation]:
 @rule("AMG-03")
 def organization(*, grafana: Grafana | None) -> Iterator[Violation]:
     """Access to an organization names its units."""
-    if grafana is None:
+    if grafana is None or grafana.workspace != "create":
         return
     organization = grafana.account_access_type is AccountAccessType.ORGANIZATION
     if organization and not grafana.organizational_units:
@@ -154,7 +154,7 @@ def organization(*, grafana: Grafana | None) -> Iterator[Violation]:
         yield Violation("grafana.organizational_units", text, "leave them out, or write organization")
 
 
-choice("AMG-04", GrafanaDataSource, alone=False)
+choice("AMG-04", GrafanaDataSource)
 
 
 @rule("AMG-04")
@@ -170,7 +170,7 @@ def workspace_name(*, grafana: Grafana | None) -> Iterator[Violation]:
 @rule("AMG-05")
 def network_access(*, grafana: Grafana | None) -> Iterator[Violation]:
     """Access is narrowed by up to five prefix lists and five endpoints, and by one of them at least."""
-    access = grafana.network_access if grafana else None
+    access = grafana.network_access if grafana and grafana.workspace == "create" else None
     if access is None:
         return
     where = "grafana.network_access"
@@ -189,7 +189,7 @@ def grafana_vpc(
     *, grafana: Grafana | None, region: str | None, availability_zones: Sequence[str]
 ) -> Iterator[Violation]:
     """A workspace joins a VPC in two to six subnets of ordinary zones."""
-    if grafana is None or not grafana.vpc:
+    if grafana is None or grafana.workspace != "create" or not grafana.vpc:
         return
     zones = [zone for zone in availability_zones if not ((parsed := parse_zone(zone)) and parsed.kind == "local")]
     if not 2 <= len(zones) <= 6:
@@ -224,6 +224,6 @@ def grafana_region(*, grafana: Grafana | None, region: str | None) -> Iterator[V
 
 RULES = ("FMB-15",)
 OBSERVABILITY = (
-    "AMG-01", "AMG-03", "AMG-04", "AMG-05", "AMG-06", "AMG-09", "AMP-03", "AMP-04", "AMP-08", "FMB-35", "FMB-36",
-    "FMB-37", "FMB-38", "FMB-39", "FMB-40",
+    "AMG-01", "AMG-03", "AMG-04", "AMG-05", "AMG-06", "AMG-09", "AMP-03", "AMP-04", "AMP-08", "FMB-34", "FMB-35",
+    "FMB-36", "FMB-37", "FMB-38", "FMB-39",
 )  # fmt: skip

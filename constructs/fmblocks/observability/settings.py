@@ -9,34 +9,28 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from fmblocks.settings import AnyCase, Settings, Text, WholeNumber
+from fmblocks.settings import AnyCase, Settings, Text, WholeNumber, spelled
 
 # Prometheus's own form: 1d12h, 30s, 5m. Source: Prometheus documentation, *Configuration*, <duration>.
-_UNITS = {"y": 31536000, "w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1}
+_UNITS = {"y": 31536000, "w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 0.001}
 _DURATION = r"(?=.)" + "".join(rf"(?:(\d+){unit})?" for unit in _UNITS)
 
 
-def seconds(duration: str) -> int:
-    """The seconds of a duration such as ``1d12h``."""
+def seconds(duration: str) -> float:
+    """The seconds of a duration such as ``1d12h``; 0 for what is none."""
     found = re.fullmatch(_DURATION, duration)
-    if found is None:
-        raise ValueError(duration)
-    return sum(int(number or 0) * size for number, size in zip(found.groups(), _UNITS.values(), strict=True))
+    numbers = found.groups() if found else ()
+    return sum(int(number or 0) * size for number, size in zip(numbers, _UNITS.values(), strict=False))
 
 
 def _duration(value: str) -> str:
-    if not re.fullmatch(_DURATION, value):
-        raise PydanticCustomError("duration", "takes a duration like 30s, 5m or 1d12h")
+    if not seconds(value):
+        raise PydanticCustomError("spelled", "is not {form}", {"form": "a duration like 30s, 5m or 1d12h"})
     return value
 
 
 Duration = Annotated[Text, AfterValidator(_duration)]
-
-
-def _email(value: str) -> str:
-    if not re.fullmatch(r"[^@\s]+@[^@\s]+\.[^@\s]+", value):
-        raise PydanticCustomError("email", "is no e-mail address")
-    return value
+Email = Annotated[Text, AfterValidator(spelled(r"[^@\s]+@[^@\s]+\.[^@\s]+", "an e-mail address"))]
 
 
 class Prometheus(Settings):
@@ -130,7 +124,7 @@ class Alerts(Settings):
         "thresholds": "this version has no alerts yet: leave the key out",
     }
 
-    email: tuple[Annotated[Text, AfterValidator(_email)], ...] = ()
+    email: tuple[Email, ...] = ()
     topic_arn: Annotated[Text | None, Field(description="an existing SNS topic of the same account and Region")] = None
     repeat_interval: Annotated[Duration, Field(description="how often an alert that stays is told again")] = "4h"
 

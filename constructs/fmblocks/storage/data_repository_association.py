@@ -12,7 +12,7 @@ from constructs import Construct
 
 from fmblocks._edge import check_arguments, member, typed, unresolved
 from fmblocks.storage import rules
-from fmblocks.storage.lustre_file_system import ILustreFileSystem, RepositoryLink
+from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem, RepositoryLink
 from fmblocks.storage.settings import DataRepositoryEvent, canonical_path, canonical_prefix
 
 
@@ -27,7 +27,7 @@ class DataRepositoryAssociation(cdk.Resource):
     key must let it in, as :class:`ProjectKey` does (rule DRA-10).
 
     Args:
-        file_system: not scratch_1, not Lustre 2.10; may be imported.
+        file_system: not scratch_1, not Intelligent-Tiering, not Lustre 2.10, without backups; may be imported.
         file_system_path: absolute; no other association's path lies inside it.
         bucket: the bucket. Auto-import needs one of the same Region.
         bucket_prefix: default: the whole bucket.
@@ -72,18 +72,19 @@ class DataRepositoryAssociation(cdk.Resource):
             for link in links
             if not unresolved(link.path)
         ]
+        # Of an imported file system nobody knows the type.
+        made_here = file_system if isinstance(file_system, LustreFileSystem) else None
         given = {
             "deployment_type": file_system.deployment_type,
-            "storage_type": file_system.storage_type,
+            "storage_type": made_here.storage_type if made_here else None,
             "version": file_system.version,
-            "automatic_backup_retention_days": file_system.automatic_backup_retention_days,
+            "automatic_backup_retention_days": made_here.automatic_backup_retention_days if made_here else None,
             "imported_file_chunk_size_mib": imported_file_chunk_size_mib,
             "data_repository_associations": plain,
             "auto_import": auto_import,
             "auto_export": auto_export,
         }
-        # Of an imported file system nobody knows the type.
-        support = ("DRA-02", "DRA-11") if file_system.deployment_type is not None else ()
+        support = ("DRA-02", "DRA-11") if made_here else ()
         here = f"data_repository_associations[{len(plain) - 1}]"
         names = {
             "data_repository_associations": "file_system",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -55,11 +56,7 @@ class ILustreFileSystem(Protocol):
     @property
     def deployment_type(self) -> DeploymentType | None: ...
     @property
-    def storage_type(self) -> StorageType | None: ...
-    @property
     def version(self) -> str | None: ...
-    @property
-    def automatic_backup_retention_days(self) -> int: ...
     @property
     def efa_enabled(self) -> bool | None: ...
     @property
@@ -109,7 +106,7 @@ class LustreFileSystem(cdk.Resource):
             groups: keep those too.
 
     Raises:
-        FindingsError: rules FSX-02, 03, 05, 07 to 13, 20, 21, 27 and 30, FMB-20.
+        FindingsError: rules FSX-02, 03, 05, 07 to 11, 13, 20, 21, 27 and 30, FMB-20. FSX-12 and FMB-29 warn.
     """
 
     @typed
@@ -154,19 +151,19 @@ class LustreFileSystem(cdk.Resource):
             read_cache_sizing_mode = member(ReadCacheSizingMode, read_cache_sizing_mode, "read_cache_sizing_mode")
         if drive_cache_type is not None:
             drive_cache_type = member(DriveCacheType, drive_cache_type, "drive_cache_type")
-        size: dict[str, object] = {
-            "storage_type": storage_type,
-            "capacity_gib": capacity_gib,
-            "throughput_mbps_per_tib": throughput_mbps_per_tib,
-            "throughput_capacity_mbps": throughput_capacity_mbps,
-            "efa_enabled": efa_enabled,
-            "metadata_iops": metadata_iops,
-        }
+        size = rules.LustreSize(
+            storage_type=storage_type,
+            capacity_gib=capacity_gib,
+            throughput_mbps_per_tib=throughput_mbps_per_tib,
+            throughput_capacity_mbps=throughput_capacity_mbps,
+            efa_enabled=efa_enabled,
+            metadata_iops=metadata_iops,
+        )
         check_arguments(
             self,
             rules.LUSTRE_CONSTRUCT,
             {
-                **size,
+                **dataclasses.asdict(size),
                 "deployment_type": deployment_type,
                 "read_cache_sizing_mode": read_cache_sizing_mode,
                 "read_cache_size_gib": read_cache_size_gib,
@@ -187,20 +184,12 @@ class LustreFileSystem(cdk.Resource):
                 "read_cache.size_gib": "read_cache_size_gib",
             },
         )
-        if (subnet := parse_cidr(cidr_of(vpc_subnet) or "")) and not unresolved(size):
-            room = {
-                "lustre_addresses": rules.addresses(
-                    storage_type=storage_type,
-                    capacity_gib=capacity_gib,
-                    throughput_mbps_per_tib=throughput_mbps_per_tib,
-                    throughput_capacity_mbps=throughput_capacity_mbps,
-                    efa_enabled=efa_enabled,
-                    metadata_iops=metadata_iops,
-                ),
-                "subnet_size": subnet.num_addresses,
-            }
+        if subnet := parse_cidr(cidr_of(vpc_subnet) or ""):
+            unknown = next((value for value in dataclasses.asdict(size).values() if unresolved(value)), None)
+            needed = unknown if unknown is not None else rules.addresses(size)
+            room = {"lustre_addresses": needed, "subnet_size": subnet.num_addresses}
             check_arguments(self, ("FSX-27",), room, names={"capacity_gib": "vpc_subnet"})
-        self.storage_type: StorageType | None = storage_type
+        self.storage_type = storage_type
         self.automatic_backup_retention_days = automatic_backup_retention_days
         self.deployment_type: DeploymentType | None = deployment_type
         self.version: str | None = version
@@ -234,10 +223,9 @@ class LustreFileSystem(cdk.Resource):
                 if read_cache_sizing_mode
                 else None,
                 drive_cache_type=drive_cache_type.upper() if drive_cache_type else None,
-                data_compression_type=data_compression_type.upper()
-                if data_compression_type is not DataCompressionType.NONE
-                else None,
-                automatic_backup_retention_days=automatic_backup_retention_days or None,
+                # Written where they are the defaults too: a property that is taken away changes nothing in place.
+                data_compression_type=data_compression_type.upper(),
+                automatic_backup_retention_days=automatic_backup_retention_days if deployment_type.persistent else None,
                 daily_automatic_backup_start_time=daily_automatic_backup_start_time,
                 copy_tags_to_backups=copy_tags_to_backups or None,
                 weekly_maintenance_start_time=weekly_maintenance_start_time,
@@ -342,8 +330,6 @@ class _Imported(cdk.Resource):
         self.dns_name = dns_name
         self.mount_name = mount_name
         self.deployment_type: DeploymentType | None = None
-        self.storage_type: StorageType | None = None
-        self.automatic_backup_retention_days = 0
         self.version: str | None = None
         self.efa_enabled: bool | None = None
         self.availability_zone: str | None = None

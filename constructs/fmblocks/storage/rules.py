@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 from fmblocks.catalog import Types
@@ -18,9 +19,6 @@ from fmblocks.storage.settings import (
     ReadCacheSizingMode,
     StorageType,
 )
-
-_API = "API:fsx CreateFileSystem"
-
 
 # API:fsx StorageCapacity, maximum. What an account may have is a quota, which only the account knows.
 _MOST_GIB = 2147483647
@@ -58,7 +56,8 @@ def capacity(
         small, step = (1200, 2400), 3600
     if capacity_gib in small or (capacity_gib > 0 and capacity_gib % step == 0):
         return
-    sold = sorted({*small, capacity_gib // step * step, (capacity_gib // step + 1) * step} - {0})
+    steps = max(capacity_gib, 0) // step
+    sold = sorted({*small, steps * step, (steps + 1) * step} - {0})
     below = [size for size in sold if size < capacity_gib][-1:]
     above = [size for size in sold if size > capacity_gib][:1]
     nearest = " and ".join(str(size) for size in below + above)
@@ -142,10 +141,12 @@ _TIERING_DISPUTED = (1000, 2000)
 
 
 @rule("FSX-09")
-def tiering_throughput(*, throughput_capacity_mbps: int | None) -> Iterator[Violation]:
+def tiering_throughput(*, storage_type: StorageType, throughput_capacity_mbps: int | None) -> Iterator[Violation]:
     """Intelligent-Tiering is sold in steps of 4000 MB/s."""
     given = throughput_capacity_mbps
-    if given is None or given in _TIERING_DISPUTED or (0 < given <= _TIERING_MOST and given % _TIERING_STEP == 0):
+    if storage_type is not StorageType.INTELLIGENT_TIERING or given is None:
+        return  # FSX-08 says so
+    if given in _TIERING_DISPUTED or (0 < given <= _TIERING_MOST and given % _TIERING_STEP == 0):
         return
     up = min(max(given // _TIERING_STEP + 1, 1) * _TIERING_STEP, _TIERING_MOST)
     text = f"{given} MB/s is not sold: a multiple of {_TIERING_STEP} up to {_TIERING_MOST}"
@@ -167,21 +168,26 @@ _CACHE_LEAST, _CACHE_MOST = 8, 32768
 @rule("FSX-10")
 def read_cache(
     *,
+    storage_type: StorageType,
     throughput_capacity_mbps: int | None,
     read_cache_sizing_mode: ReadCacheSizingMode | None,
     read_cache_size_gib: int | None,
 ) -> Iterator[Violation]:
     """A read cache names its size where the user provisions it, and nowhere else."""
     key = "read_cache.size_gib"
+    if storage_type is not StorageType.INTELLIGENT_TIERING:
+        return  # FSX-08 says so
     if read_cache_sizing_mode is not ReadCacheSizingMode.USER_PROVISIONED:
         if read_cache_size_gib is not None:
-            text = f"{read_cache_size_gib} cannot be chosen with sizing_mode {read_cache_sizing_mode}"
+            mode = f"sizing_mode {read_cache_sizing_mode}" if read_cache_sizing_mode else "no sizing_mode"
+            text = f"{read_cache_size_gib} cannot be chosen with {mode}"
             yield Violation(key, text, "leave it out, or write sizing_mode: user_provisioned")
         return
     thousands = (throughput_capacity_mbps or 0) / 1000
     least, most = int(_CACHE_LEAST * thousands), int(_CACHE_MOST * thousands)
     if read_cache_size_gib is None:
-        yield Violation(key, "is required with sizing_mode user_provisioned", f"take {least} to {most}")
+        sold = f"{least} to {most}" if thousands else f"{_CACHE_LEAST} to {_CACHE_MOST} for every 1000 MB/s"
+        yield Violation(key, "is required with sizing_mode user_provisioned", f"take {sold}")
     elif thousands and not least <= read_cache_size_gib <= most:
         text = f"{read_cache_size_gib} GiB is not between {least} and {most} for {throughput_capacity_mbps} MB/s"
         yield Violation(key, text, "change it, or let it follow: sizing_mode: proportional_to_throughput_capacity")
@@ -290,7 +296,7 @@ def efa_group(*, efa_enabled: bool, efa_security_group_given: bool) -> Iterator[
 
 
 @rule("FSX-07")
-def scratch_key(
+def key_and_drive_cache(
     *,
     deployment_type: DeploymentType,
     storage_type: StorageType,
@@ -307,6 +313,7 @@ def scratch_key(
         yield Violation("drive_cache_type", text, "leave it out, or use persistent_1 with hdd")
 
 
+choice("DRA-06", DataRepositoryEvent)
 choice("FSX-21", DataCompressionType)
 
 
@@ -383,43 +390,53 @@ _TAKEN = (
 )
 
 
+# Where somebody else mounts and writes; directories below the others are as good as any.
+_CLOSED = tuple(one for one in _TAKEN if one not in ("/home", "/root", "/var"))
+
+
 @rule("HP-14")
 def mount_path(*, mount_path: str) -> Iterator[Violation]:
     """Where nodes mount the file system: a directory of its own."""
     if not re.fullmatch(_MOUNT_PATH, mount_path) or _strange(mount_path):
         yield Violation("mount_path", f"{mount_path} is no plain path below /", "write one like /fsx")
-    elif taken := next((one for one in _TAKEN if _inside(mount_path, one) or _inside(one, mount_path)), None):
+    elif taken := next((one for one in _TAKEN if _inside(one, mount_path)), None):
         yield Violation("mount_path", f"{mount_path} would hide {taken}, which the nodes need", "write one like /fsx")
+    elif closed := next((one for one in _CLOSED if _inside(mount_path, one)), None):
+        yield Violation("mount_path", f"{mount_path} lies in {closed}, which is not yours", "write one like /fsx")
 
 
 LUSTRE = (
-    "FSX-02", "FSX-03", "FSX-05", "FSX-08", "FSX-09", "FSX-10", "FSX-11", "FSX-12", "FSX-13", "FSX-20", "FSX-30",
-    "FMB-29",
+    "FSX-02", "FSX-03", "FSX-05", "FSX-07", "FSX-08", "FSX-09", "FSX-10", "FSX-11", "FSX-12", "FSX-13", "FSX-20",
+    "FSX-30", "FMB-29",
 )  # fmt: skip
-LUSTRE_CONSTRUCT = (*LUSTRE, "FSX-07", "FMB-20")
-LUSTRE_PROJECT = ("FSX-07", "FSX-16", "FSX-29")
+LUSTRE_CONSTRUCT = (*LUSTRE, "FMB-20")
+LUSTRE_PROJECT = ("FSX-16", "FSX-29")
 CLIENTS = ("X-06", "FSX-15")
 
 
-def addresses(
-    *,
-    storage_type: StorageType,
-    capacity_gib: int | None,
-    throughput_mbps_per_tib: int | None,
-    throughput_capacity_mbps: int | None,
-    efa_enabled: bool,
-    metadata_iops: int | None,
-) -> int:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LustreSize:
+    """What says how many servers a file system has."""
+
+    storage_type: StorageType
+    capacity_gib: int | None
+    throughput_mbps_per_tib: int | None
+    throughput_capacity_mbps: int | None
+    efa_enabled: bool
+    metadata_iops: int | None
+
+
+def addresses(size: LustreSize) -> int:
     """Addresses a file system takes in its subnet (rule FSX-27): one per metadata server, one per object server."""
-    metadata = -(-(metadata_iops or 1) // _IOPS_STEP)
-    if storage_type is StorageType.INTELLIGENT_TIERING:
-        return metadata + max(1, -(-(throughput_capacity_mbps or 0) // _TIERING_STEP))
+    metadata = -(-(size.metadata_iops or 1) // _IOPS_STEP)
+    if size.storage_type is StorageType.INTELLIGENT_TIERING:
+        return metadata + max(1, -(-(size.throughput_capacity_mbps or 0) // _TIERING_STEP))
     step = 2400
-    if efa_enabled:
-        step = EFA_CAPACITY_STEPS.get(throughput_mbps_per_tib or 0, step)
-    elif storage_type is StorageType.HDD:  # no source counts their servers; a step has one at least
-        step = max(step, _HDD_STEPS.get(throughput_mbps_per_tib or 0, step))
-    return metadata + max(1, -(-(capacity_gib or 0) // step))
+    if size.efa_enabled:
+        step = EFA_CAPACITY_STEPS.get(size.throughput_mbps_per_tib or 0, step)
+    elif size.storage_type is StorageType.HDD:  # no source counts their servers; a step has one at least
+        step = max(step, _HDD_STEPS.get(size.throughput_mbps_per_tib or 0, step))
+    return metadata + max(1, -(-(size.capacity_gib or 0) // step))
 
 
 @rule("FSX-27")
@@ -437,13 +454,13 @@ class Client(Protocol):
     @property
     def name(self) -> str: ...
     @property
-    def instance_type(self) -> str: ...
+    def every_type(self) -> Sequence[str]: ...
 
 
 @rule("X-06")
 def efa_beside_gb200(*, efa_enabled: bool, node_groups: Sequence[Client]) -> Iterator[Violation]:
     """Where p6e-gb200 is sold, persistent_2 has no EFA."""
-    if efa_enabled and any(group.instance_type.startswith("p6e-gb200.") for group in node_groups):
+    if efa_enabled and any(name.startswith("p6e-gb200.") for group in node_groups for name in group.every_type):
         text = "persistent_2 has no EFA in the Local Zone in which p6e-gb200 is sold"
         yield Violation("efa_enabled", text, "write efa_enabled: false")
 
@@ -454,10 +471,11 @@ def efa_clients(*, efa_enabled: bool, node_groups: Sequence[Client], types: Type
     if not efa_enabled:
         return
     for group in node_groups:
-        found = types.get(group.instance_type)
-        if found is not None and found.max_efa_interfaces and found.fsx_lustre_efa_client is False:
-            text = f"{group.instance_type} of {group.name} cannot mount Lustre over EFA"
-            yield Violation("efa_enabled", text, "write efa_enabled: false, or change the type")
+        for name in group.every_type:
+            found = types.get(name)
+            if found is not None and found.max_efa_interfaces and found.fsx_lustre_efa_client is False:
+                text = f"{name} of {group.name} cannot mount Lustre over EFA"
+                yield Violation("efa_enabled", text, "write efa_enabled: false, or change the type")
 
 
 # MB/s. Source: the rule.

@@ -86,7 +86,7 @@ class ReadCache(Settings):
 
 def canonical_path(value: str) -> str:
     """One spelling for a path: /data and /data/ would otherwise replace the association (both are create-only)."""
-    return value.rstrip("/") or "/"
+    return value.rstrip("/") or value[:1]
 
 
 def canonical_prefix(value: str) -> str:
