@@ -59,7 +59,7 @@ destroy-local: setup ## remove TrainingStack from the local AWS; ALL=1 unlocks a
 	$(IN_LOCAL_AWS) npx cdk destroy TrainingStack -c project=$(PROJECT) --force
 ifeq ($(ALL),1)
 	$(IN_LOCAL_AWS) python docs/examples/unlock.py $(PROJECT)
-	$(IN_LOCAL_AWS) npx cdk destroy FoundationStack -c project=$(PROJECT) --force
+	$(IN_LOCAL_AWS) npx cdk destroy --all -c project=$(PROJECT) --force
 	@echo '== what is kept: data, its key, and the network it stands on'
 	$(IN_LOCAL_AWS) python docs/examples/look_around.py $(PROJECT)
 endif

@@ -10,7 +10,16 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from fmblocks.capacity.bought import CapacityBlock as CapacityBlock
+    from fmblocks.capacity.bought import ICapacity as ICapacity
+    from fmblocks.capacity.bought import OnDemandCapacity as OnDemandCapacity
+    from fmblocks.capacity.bought import SpotCapacity as SpotCapacity
+    from fmblocks.capacity.bought import TrainingPlan as TrainingPlan
+    from fmblocks.capacity.capacity_reservation import CapacityReservation as CapacityReservation
     from fmblocks.capacity.settings import CapacityMode as CapacityMode
+    from fmblocks.capacity.settings import Launch as Launch
+    from fmblocks.capacity.settings import Match as Match
+    from fmblocks.capacity.settings import Tenancy as Tenancy
     from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster as HyperPodSlurmCluster
     from fmblocks.cluster.hyperpod_slurm_cluster import IHyperPodCluster as IHyperPodCluster
     from fmblocks.cluster.hyperpod_slurm_cluster import SlurmInstanceGroup as SlurmInstanceGroup
@@ -18,6 +27,16 @@ if TYPE_CHECKING:
     from fmblocks.cluster.settings import NodeProvisioning as NodeProvisioning
     from fmblocks.cluster.settings import NodeRecovery as NodeRecovery
     from fmblocks.cluster.settings import NodeRole as NodeRole
+    from fmblocks.compute.efa_launch_template import EfaLaunchTemplate as EfaLaunchTemplate
+    from fmblocks.compute.efa_placement_group import EfaPlacementGroup as EfaPlacementGroup
+    from fmblocks.compute.fixed_image import FixedImage as FixedImage
+    from fmblocks.compute.gpu_fleet import GpuFleet as GpuFleet
+    from fmblocks.compute.settings import EfaMode as EfaMode
+    from fmblocks.compute.settings import InstancePlatform as InstancePlatform
+    from fmblocks.compute.settings import InterfaceType as InterfaceType
+    from fmblocks.compute.settings import NetworkInterface as NetworkInterface
+    from fmblocks.compute.settings import NetworkInterfaceType as NetworkInterfaceType
+    from fmblocks.compute.settings import Profile as Profile
     from fmblocks.findings import Finding as Finding
     from fmblocks.findings import FindingsError as FindingsError
     from fmblocks.governance.project_key import ProjectKey as ProjectKey
@@ -42,6 +61,25 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "TrainingPlan": "capacity.bought",
+    "Tenancy": "capacity.settings",
+    "SpotCapacity": "capacity.bought",
+    "Profile": "compute.settings",
+    "OnDemandCapacity": "capacity.bought",
+    "NetworkInterfaceType": "compute.settings",
+    "NetworkInterface": "compute.settings",
+    "Match": "capacity.settings",
+    "Launch": "capacity.settings",
+    "InterfaceType": "compute.settings",
+    "InstancePlatform": "compute.settings",
+    "ICapacity": "capacity.bought",
+    "GpuFleet": "compute.gpu_fleet",
+    "FixedImage": "compute.fixed_image",
+    "EfaPlacementGroup": "compute.efa_placement_group",
+    "EfaMode": "compute.settings",
+    "EfaLaunchTemplate": "compute.efa_launch_template",
+    "CapacityReservation": "capacity.capacity_reservation",
+    "CapacityBlock": "capacity.bought",
     "ReadCacheSizingMode": "storage.settings",
     "DriveCacheType": "storage.settings",
     "DataCompressionType": "storage.settings",
@@ -75,7 +113,9 @@ _HOMES = {
 }
 
 __all__ = [
+    "CapacityBlock",
     "CapacityMode",
+    "CapacityReservation",
     "ClusterVpc",
     "DataBucket",
     "DataCompressionType",
@@ -83,27 +123,44 @@ __all__ = [
     "DataRepositoryEvent",
     "DeploymentType",
     "DriveCacheType",
+    "EfaLaunchTemplate",
+    "EfaMode",
+    "EfaPlacementGroup",
     "EfaSecurityGroup",
     "Finding",
     "FindingsError",
+    "FixedImage",
+    "GpuFleet",
     "HyperPodSlurmCluster",
+    "ICapacity",
     "IHyperPodCluster",
     "ILustreFileSystem",
     "IMetricsWorkspace",
+    "InstancePlatform",
+    "InterfaceType",
+    "Launch",
     "LifecycleBundle",
     "LogBucket",
     "LustreFileSystem",
     "LustreMetadataMode",
     "LustreSecurityGroup",
+    "Match",
     "MetricsWorkspace",
+    "NetworkInterface",
+    "NetworkInterfaceType",
     "NodeProvisioning",
     "NodeRecovery",
     "NodeRole",
+    "OnDemandCapacity",
+    "Profile",
     "Project",
     "ProjectKey",
     "ReadCacheSizingMode",
     "SlurmInstanceGroup",
+    "SpotCapacity",
     "StorageType",
+    "Tenancy",
+    "TrainingPlan",
     "ZoneAddresses",
 ]
 

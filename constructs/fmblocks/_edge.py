@@ -9,6 +9,7 @@ import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
 from enum import StrEnum
 from typing import ParamSpec, TypeVar
 
@@ -175,6 +176,16 @@ def concrete(name: str, value: object) -> None:
     if unresolved(value):
         text = "is a token, but the template depends on its value"
         raise FindingsError([fault(name, text, "pass a literal value")])
+
+
+def with_zone(name: str, at: datetime | None) -> None:
+    """Refuse a time without its zone: it would mean another moment on another machine.
+
+    Raises:
+        FindingsError: it has none.
+    """
+    if at is not None and at.tzinfo is None:
+        raise FindingsError([fault(name, f"{at.isoformat()} has no time zone", "give one, for example datetime.UTC")])
 
 
 def zone_of(subnet: ec2.ISubnet) -> str | None:

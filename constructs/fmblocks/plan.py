@@ -184,6 +184,8 @@ def _bills(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
     for group in groups:
         if group.capacity.mode is CapacityMode.TRAINING_PLAN:
             yield f"{group.name}: {group.count} × {group.instance_type}, paid with the training plan"
+        elif group.capacity.create is not None:
+            yield f"{group.name}: {group.count} × {group.instance_type} reserved, used or not, until CapacityStack goes"
         elif group.capacity.mode is CapacityMode.CAPACITY_BLOCK:
             yield f"{group.name}: {group.count} × {group.instance_type}, paid with the Capacity Block"
         else:

@@ -1,4 +1,4 @@
-"""Switches termination protection of a project's FoundationStack off: python docs/examples/unlock.py projects/x.yaml
+"""Switches termination protection of a project's stacks off: python docs/examples/unlock.py projects/x.yaml
 
 Needed before a wanted destroy, and after a first creation that failed: the CLI switches protection on before the first
 change set.
@@ -15,8 +15,16 @@ from fmblocks import Project
 
 
 def main(file: str) -> None:
-    """Unlock the stack."""
-    stack = f"{Project.load(file).project.name}-FoundationStack"
+    """Unlock what is locked: the foundation, and reserved capacity where the project creates some."""
+    project = Project.load(file).project
+    groups = project.training.node_groups if project.training else ()
+    reserved = any(group.capacity.create is not None for group in groups)
+    for stack in ("FoundationStack", *(["CapacityStack"] if reserved else [])):
+        unlock(f"{project.name}-{stack}")
+
+
+def unlock(stack: str) -> None:
+    """Unlock one stack; one that is not there is told."""
     try:
         boto3.client("cloudformation").update_termination_protection(StackName=stack, EnableTerminationProtection=False)
     except ClientError as error:

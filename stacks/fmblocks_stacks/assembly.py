@@ -9,6 +9,7 @@ import aws_cdk as cdk
 from constructs import Construct
 
 from fmblocks.project import PROJECT_ONLY, LoadedProject
+from fmblocks_stacks.capacity import CapacityStack, created
 from fmblocks_stacks.foundation import FoundationStack
 from fmblocks_stacks.training import TrainingStack
 
@@ -43,6 +44,17 @@ def _stacks(scope: Construct, loaded: LoadedProject, environment: cdk.Environmen
         scope, "FoundationStack", project=project, stack_name=f"{project.name}-FoundationStack", env=environment
     )
     stacks: list[cdk.Stack] = [foundation]
+    capacity: CapacityStack | None = None
+    if project.training is not None and created(project.training):
+        capacity = CapacityStack(
+            scope,
+            "CapacityStack",
+            project=project,
+            training=project.training,
+            stack_name=f"{project.name}-CapacityStack",
+            env=environment,
+        )
+        stacks.append(capacity)
     if project.training is not None:
         training = TrainingStack(
             scope,
@@ -55,6 +67,8 @@ def _stacks(scope: Construct, loaded: LoadedProject, environment: cdk.Environmen
         )
         # Nothing in the template says so: the values travel through SSM.
         training.add_stack_dependency(foundation)
+        if capacity is not None:
+            training.add_stack_dependency(capacity)
         stacks.append(training)
     for stack in stacks:
         for key, value in {"fmblocks:project": project.name, **project.tags}.items():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import aws_cdk as cdk
@@ -12,15 +13,17 @@ from constructs import Construct
 
 from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster, SlurmInstanceGroup
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
-from fmblocks.cluster.settings import LifecycleScripts, NodeProvisioning, Training
+from fmblocks.cluster.settings import LifecycleScripts, NodeProvisioning, Orchestrator, Training
+from fmblocks.compute.gpu_fleet import GpuFleet
 from fmblocks.observability.metrics_workspace import MetricsWorkspace
 from fmblocks.project import Project
 from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
 from fmblocks_stacks.contract import Subscriber
+from fmblocks_stacks.fleet import NodeFleet
 
 
 class TrainingStack(cdk.Stack):
-    """A HyperPod cluster with Slurm on a foundation's network and storage.
+    """A cluster on a foundation's network and storage: HyperPod with Slurm, or fleets of EC2.
 
     Args:
         project: a project with ``training``.
@@ -43,27 +46,46 @@ class TrainingStack(cdk.Stack):
         )
         self.node.set_context("fmblocks:suppress", sorted(project.suppressed))
         self.node.set_context("fmblocks:catalog", [entry.row() for entry in project.catalog])
+        self._project = project
         self._foundation = Subscriber(self, foundation=project.name)
-        subnet = ec2.Subnet.from_subnet_id(self, "Subnet", self._foundation.value(f"subnet/{project.network.primary}"))
-        cdk.Annotations.of(subnet).acknowledge_warning(
+        self._subnet = ec2.Subnet.from_subnet_id(
+            self, "Subnet", self._foundation.value(f"subnet/{project.network.primary}")
+        )
+        cdk.Annotations.of(self._subnet).acknowledge_warning(
             "@aws-cdk/aws-ec2:noSubnetRouteTableId", "nothing here looks at the route table"
         )
-        efa_group = ec2.SecurityGroup.from_security_group_id(
+        self._efa_group = ec2.SecurityGroup.from_security_group_id(
             self, "EfaGroup", self._foundation.value("efa-security-group-id"), mutable=False
         )
-        lustre = project.storage.lustre
         metrics = MetricsWorkspace.from_workspace_attributes(
             self,
             "Metrics",
             workspace_arn=self._foundation.value("metrics/workspace-arn"),
             prometheus_endpoint=self._foundation.value("metrics/endpoint"),
         )
+        # Exporters on the nodes write with the nodes' roles.
+        if training.orchestrator is Orchestrator.EC2:
+            for fleet in self._fleets(training):
+                metrics.grant_remote_write(fleet)
+        else:
+            metrics.grant_remote_write(self._hyperpod(training, folder).execution_role)
 
-        self.cluster = HyperPodSlurmCluster(
+        for output, name in (
+            ("LustreFileSystemId", "file-system-id"),
+            ("LustreDnsName", "dns-name"),
+            ("LustreMountName", "mount-name"),
+        ):
+            if project.storage.lustre:
+                cdk.CfnOutput(self, output, value=self._foundation.value(f"lustre/{name}"))
+        cdk.CfnOutput(self, "MetricsEndpoint", value=metrics.prometheus_endpoint)
+
+    def _hyperpod(self, training: Training, folder: Path) -> HyperPodSlurmCluster:
+        lustre = self._project.storage.lustre
+        cluster = HyperPodSlurmCluster(
             self,
             "Cluster",
-            subnets=[subnet],
-            security_groups=[efa_group],
+            subnets=[self._subnet],
+            security_groups=[self._efa_group],
             instance_groups=[
                 SlurmInstanceGroup(
                     name=group.name,
@@ -87,18 +109,22 @@ class TrainingStack(cdk.Stack):
             node_provisioning=training.provisioning,
             volume_kms_key=self._key() if training.provisioning is NodeProvisioning.CONTINUOUS else None,
         )
-        # Exporters on the nodes write with the nodes' role.
-        metrics.grant_remote_write(self.cluster.execution_role)
+        cdk.CfnOutput(self, "ClusterArn", value=cluster.cluster_arn)
+        return cluster
 
-        cdk.CfnOutput(self, "ClusterArn", value=self.cluster.cluster_arn)
-        for output, name in (
-            ("LustreFileSystemId", "file-system-id"),
-            ("LustreDnsName", "dns-name"),
-            ("LustreMountName", "mount-name"),
-        ):
-            if lustre:
-                cdk.CfnOutput(self, output, value=self._foundation.value(f"lustre/{name}"))
-        cdk.CfnOutput(self, "MetricsEndpoint", value=metrics.prometheus_endpoint)
+    def _fleets(self, training: Training) -> Iterator[GpuFleet]:
+        file_system = self._file_system() if self._project.storage.lustre else None
+        for group in sorted(training.node_groups, key=lambda group: group.name):
+            yield NodeFleet(
+                self,
+                f"Group-{group.name}",
+                project=self._project,
+                group=group,
+                foundation=self._foundation,
+                subnet=self._subnet,
+                security_group=self._efa_group,
+                file_system=file_system,
+            ).fleet
 
     def _key(self) -> kms.IKey:
         return kms.Key.from_key_arn(self, "Key", self._foundation.value("key-arn"))
@@ -110,6 +136,7 @@ class TrainingStack(cdk.Stack):
             file_system_id=self._foundation.value("lustre/file-system-id"),
             dns_name=self._foundation.value("lustre/dns-name"),
             mount_name=self._foundation.value("lustre/mount-name"),
+            efa_enabled=bool(self._project.storage.lustre and self._project.storage.lustre.efa_enabled),
         )
 
     def _bundle(self, scripts: LifecycleScripts, folder: Path) -> LifecycleBundle:

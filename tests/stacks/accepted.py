@@ -5,6 +5,16 @@ from __future__ import annotations
 # cdk-nag AwsSolutions: rule (as a pattern), construct path (as a pattern), reason.
 NAG: tuple[tuple[str, str, str], ...] = (
     (
+        r"AwsSolutions-IAM4\[.*:policy/AmazonSSMManagedInstanceCore\]",
+        r"TrainingStack/Group-.*/Template/Role/Resource",
+        "Session Manager's own policy: AWS extends it when the agent needs more",
+    ),
+    (
+        r"AwsSolutions-AS3",
+        r"TrainingStack/Group-.*/Fleet/Resource",
+        "nothing scales the fleet but its schedule; node events are alarms of a later version",
+    ),
+    (
         r"AwsSolutions-IAM4\[.*:policy/AmazonSageMakerClusterInstanceRolePolicy\]",
         r"TrainingStack/Cluster/ExecutionRole/Resource",
         "the HyperPod guide requires this policy; AWS extends it when nodes need more",

@@ -16,7 +16,7 @@ from fmblocks.project import Project
 from fmblocks_stacks.assembly import build
 
 Template = dict[str, Any]
-EXAMPLES = ("trial-g6.yaml", "slurm-p5en.yaml")
+EXAMPLES = ("trial-g6.yaml", "slurm-p5en.yaml", "ec2-odcr.yaml", "ec2-capacity-block.yaml")
 # Forms a project can have that the examples do not show: one line each, on top of the smallest project.
 FORMS = {
     "zone names": "region: us-west-2\nnetwork: {availability_zones: [us-west-2a], cidr: 10.0.0.0/20}\n",
@@ -66,11 +66,13 @@ class Synthesized:
     folder: Path
     foundation: Template
     training: Template
+    capacity: Template | None
 
     @property
     def templates(self) -> dict[str, Template]:
         """By construct id."""
-        return {"FoundationStack": self.foundation, "TrainingStack": self.training}
+        found = {"FoundationStack": self.foundation, "TrainingStack": self.training}
+        return {**found, "CapacityStack": self.capacity} if self.capacity else found
 
 
 Synthesize = Callable[[Path], Synthesized]
@@ -86,8 +88,9 @@ def synthesize(cdk_context: dict[str, Any], tmp_path_factory: pytest.TempPathFac
         app = cdk.App(context=cdk_context, outdir=str(folder))
         build(app, [Project.load(file)])
         app.synth()
-        found = {name: _template(folder, name) for name in ("FoundationStack", "TrainingStack")}
-        return Synthesized(app, folder, found["FoundationStack"], found["TrainingStack"])
+        found = {name: _template(folder, name) for name in ("FoundationStack", "TrainingStack", "CapacityStack")}
+        capacity = found["CapacityStack"] if found["CapacityStack"]["Resources"] else None
+        return Synthesized(app, folder, found["FoundationStack"], found["TrainingStack"], capacity)
 
     return once
 

@@ -109,12 +109,12 @@ def test_a_wrong_project_ends_with_findings_and_nothing_written(
 def test_what_is_not_built_is_refused_at_synth(root: Path, tmp_path: Path, cdk_context: dict[str, Any]) -> None:
     file, out = tmp_path / "project.yaml", tmp_path / "out"
     file.write_text(
-        SMALL + "training: {orchestrator: ec2, node_groups: [{name: gpu, instance_type: p5.48xlarge, count: 1}]}\n"
+        SMALL + "training: {orchestrator: pcs, node_groups: [{name: gpu, instance_type: p5.48xlarge, count: 1}]}\n"
     )
     found = run(root, out, {**cdk_context, "project": str(file)})
     assert found.returncode == 1
     assert (
-        "error [FMB-23] training.orchestrator: ec2 is checked here, but this version has no stack for it"
+        "error [FMB-23] training.orchestrator: pcs is checked here, but this version has no stack for it"
         in found.stderr
     )
     assert not out.exists()

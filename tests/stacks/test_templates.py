@@ -66,7 +66,9 @@ def test_nothing_is_exported_or_imported(synthesized: Synthesized) -> None:
 
 def test_what_training_reads_the_foundation_publishes(synthesized: Synthesized) -> None:
     published = {
-        parameter["Properties"]["Name"] for parameter in of_type(synthesized.foundation, "AWS::SSM::Parameter").values()
+        parameter["Properties"]["Name"]
+        for template in (synthesized.foundation, synthesized.capacity or {"Resources": {}})
+        for parameter in of_type(template, "AWS::SSM::Parameter").values()
     }
     read = {
         parameter["Default"]

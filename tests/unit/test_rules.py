@@ -175,6 +175,10 @@ def on_pcs(instance_type: str, efa: Efa, *interfaces: NetworkInterface) -> dict[
     return {**wired(instance_type, *interfaces), "orchestrator": Orchestrator.PCS, "efa": efa}
 
 
+def scheduled() -> Capacity:
+    return block(days=7).model_copy(update={"launch": Launch.SCHEDULED})
+
+
 def scripts(name: str) -> dict[str, Any]:
     return {"path": str(Path(__file__).parent), "on_init_complete": name}
 
@@ -527,7 +531,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-16", {"efa": Efa(), "network_interfaces": ()}, {"network_interfaces": (), "efa": Efa(mode="none")}, "efa.mode: none cannot be had on HyperPod"),
     ("FMB-16", {"efa": Efa(), "network_interfaces": ()}, {"network_interfaces": (), "efa": Efa(count=4)}, "efa.count: 4 cannot be chosen on HyperPod"),
     ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [CONTROLLER, Group(), Group("s", NodeRole.SYSTEM)]}, "node_groups[2].role: s has role system, which belongs to Kubernetes"),
-    ("FMB-23", {"orchestrator": Orchestrator.HYPERPOD_SLURM}, {"orchestrator": Orchestrator.EKS}, "orchestrator: eks is checked here, but this version has no stack for it; use hyperpod-slurm to deploy"),
+    ("FMB-23", {"orchestrator": Orchestrator.HYPERPOD_SLURM}, {"orchestrator": Orchestrator.EKS}, "orchestrator: eks is checked here, but this version has no stack for it; use ec2 or hyperpod-slurm to deploy"),
     ("EKS-01", {"orchestrator": Orchestrator.EKS, "availability_zones": ["usw2-az1", "usw2-az2"]}, {"orchestrator": Orchestrator.EKS, "availability_zones": ["usw2-az1"]}, "network.availability_zones: 1 zones: eks needs two"),
     ("EKS-01", {"orchestrator": Orchestrator.EC2, "availability_zones": ["use1-az3"]}, {"orchestrator": Orchestrator.HYPERPOD_EKS, "availability_zones": ["use1-az1", "use1-az3"]}, "2 zones, and use1-az3 takes no control plane: hyperpod-eks needs two"),
     ("REG-02", {"orchestrator": Orchestrator.EC2, "region": "us-west-1"}, {"orchestrator": Orchestrator.PCS, "region": "us-west-1"}, "region: AWS::PCS::Cluster is not listed for us-west-1"),
@@ -693,6 +697,12 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("X-10", {"orchestrator": Orchestrator.HYPERPOD_EKS, "image": Image(architecture="x86_64"), "every_type": ["p5.48xlarge"], "types": TYPES}, {"image": Image(architecture="x86_64"), "every_type": ["p5.48xlarge", "p6e-gb200.36xlarge"], "types": TYPES}, "image.architecture: x86_64 does not boot on p6e-gb200.36xlarge"),
     ("FSX-15", {"efa_enabled": True, "node_groups": [Group()], "types": TYPES}, {"efa_enabled": True, "node_groups": [Group(alternative_instance_types=("p4d.24xlarge",))], "types": TYPES}, "p4d.24xlarge of gpu cannot mount Lustre over EFA"),
     ("X-03", {"capacity": BLOCK}, {"capacity": Capacity(training_plan_arn=PLAN)}, "capacity.training_plan_arn: a SageMaker training plan cannot feed"),
+    ("FMB-45", {"capacity": scheduled(), "now": day(9)}, {"capacity": scheduled(), "now": day(11)}, "capacity.launch: scheduled, but the block began 2026-12-10T11:30:00+00:00: a new or changed start action is refused; write launch: now"),
+    ("FMB-45", {"capacity": block(days=7), "now": day(11)}, {"capacity": scheduled(), "now": day(20)}, "write launch: now"),
+    ("FMB-46", {"capacity": scheduled()}, {"capacity": Capacity(mode="capacity_block", launch="scheduled")}, "capacity.start: is required with launch scheduled"),
+    ("FMB-46", {"capacity": BLOCK}, {"capacity": Capacity(mode="capacity_block", launch="scheduled", end="2026-12-10T11:30:00Z")}, "capacity.start: is required"),
+    ("FMB-47", {"capacity": block(days=1)}, {"capacity": BLOCK}, "capacity.end: is not given, so the nodes are not stopped before EC2 terminates them"),
+    ("FMB-47", {"capacity": ODCR}, {"capacity": Capacity(mode="capacity_block", start="2026-12-10T11:30:00Z")}, "give the block's end"),
     ("EFA-03", wired("p5.48xlarge", PRIMARY, nic(0, 1), nic(1, 0)), wired("p5.48xlarge", PRIMARY, nic(1, 0), nic(1, 1)), "network_interfaces[2]: efa-only at card 1, device 1: the card has an EFA interface already, at device 0"),
     ("EFA-03", wired("p5.48xlarge", PRIMARY, nic(1, 0), nic(1, 1, "interface")), wired("p5.48xlarge", nic(0, 0, "efa"), nic(0, 1)), "network_interfaces[1]: efa-only at card 0, device 1"),
     ("EFA-04", wired("p5.48xlarge", PRIMARY, nic(31, 1)), wired("p5.48xlarge", PRIMARY, nic(32, 0)), "network_interfaces[1].network_card_index: efa-only at card 32, device 0: p5.48xlarge has the cards 0 to 31"),

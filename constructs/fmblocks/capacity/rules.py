@@ -328,14 +328,38 @@ def block_to_come(*, capacity: Capacity, count: int, now: datetime) -> Iterator[
         yield Violation("count", text, "write launch: scheduled, or deploy after the start")
 
 
+@rule("FMB-45")
+def block_begun(*, capacity: Capacity, now: datetime) -> Iterator[Violation]:
+    """Auto Scaling refuses an action in the past: once a block has begun, a change of its start or size fails."""
+    if capacity.launch is Launch.SCHEDULED and capacity.start is not None and capacity.start <= now:
+        text = f"scheduled, but the block began {capacity.start.isoformat()}: a new or changed start action is refused"
+        yield Violation("capacity.launch", text, "write launch: now")
+
+
+@rule("FMB-46")
+def schedule_told(*, capacity: Capacity) -> Iterator[Violation]:
+    """Nodes that are launched by schedule need to know when."""
+    if capacity.mode is CapacityMode.CAPACITY_BLOCK and capacity.launch is Launch.SCHEDULED and capacity.start is None:
+        yield Violation("capacity.start", "is required with launch scheduled", "give the block's start, or launch: now")
+
+
+@rule("FMB-47")
+def end_told(*, capacity: Capacity) -> Iterator[Violation]:
+    """Nodes of a Capacity Block stop before EC2 terminates them."""
+    if capacity.mode is CapacityMode.CAPACITY_BLOCK and capacity.end is None:
+        text = "is not given, so the nodes are not stopped before EC2 terminates them"
+        yield Violation("capacity.end", text, "give the block's end")
+
+
 EC2_GROUP = (
-    "X-01", "X-03", "X-08", "CR-03", "CR-06", "CR-13", "CB-02", "CB-04", "CB-06", "CB-15", "CB-21", "FMB-25",
+    "X-01", "X-03", "X-08", "CR-03", "CR-06", "CR-13", "CB-02", "CB-04", "CB-06", "CB-15", "CB-21", "FMB-25", "FMB-46",
+    "FMB-47",
 )  # fmt: skip
 # At the constructs' edge.
 RESERVATION_CONSTRUCT = ("CR-03",)
 TEMPLATE_CONSTRUCT = ("X-01", "X-03", "X-08", "CB-02", "CB-21")
-FLEET_CONSTRUCT = ("CB-07", "CB-15", "CR-07", "FMB-24")
+FLEET_CONSTRUCT = ("CB-07", "CB-15", "CR-07", "FMB-24", "FMB-46", "FMB-47")
 EVERY_GROUP = ("CB-07", "CR-07", "FMB-24", "FMB-26", "NET-06", "TP-07")
 # What depends on the day: `fmblocks validate` only, never a synth, whose result is the same next year.
-DATED = ("CB-13", "CR-02", "FMB-27")
+DATED = ("CB-13", "CR-02", "FMB-27", "FMB-45")
 TRAINING = ("CB-03", "FMB-40", "TP-02", "X-07")

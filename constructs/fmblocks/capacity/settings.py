@@ -45,10 +45,8 @@ class Launch(StrEnum):
 
 
 def _instant(value: object) -> object:
-    if not isinstance(value, str):
-        raise PydanticCustomError("instant", "takes a time like 2026-12-20T11:30:00Z")
     try:
-        found = datetime.fromisoformat(value)
+        found = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
     except ValueError:
         found = None
     if found is None or found.tzinfo is None:

@@ -216,6 +216,7 @@ _READ_BY: dict[str, tuple[Orchestrator, ...]] = {
     "alternative_instance_types": _HYPERPOD,
     "deep_health_checks": (Orchestrator.HYPERPOD_EKS,),  # AWS describes them for EKS only
     "threads_per_core": _HYPERPOD,
+    "instance_refresh": (Orchestrator.EC2,),
     "image_release_version": (Orchestrator.HYPERPOD_EKS,),
 }
 

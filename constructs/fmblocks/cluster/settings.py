@@ -34,7 +34,7 @@ class Orchestrator(StrEnum):
 
 
 # What this version has stacks for; the rest is checked, and refused at synth (FMB-23).
-BUILT = frozenset({Orchestrator.HYPERPOD_SLURM})
+BUILT = frozenset({Orchestrator.EC2, Orchestrator.HYPERPOD_SLURM})
 
 
 class NodeProvisioning(StrEnum):
@@ -171,6 +171,10 @@ class NodeGroup(Settings):
     network_interfaces: Annotated[
         tuple[NetworkInterface, ...], Field(description="instead of those of the catalogue; not on HyperPod")
     ] = ()
+
+    instance_refresh: Annotated[
+        bool, Field(description="on EC2: replace running nodes when their launch template changes")
+    ] = False
 
     @property
     def every_type(self) -> tuple[str, ...]:

@@ -273,6 +273,7 @@ class LustreFileSystem(cdk.Resource):
         dns_name: str,
         mount_name: str,
         security_group: ec2.ISecurityGroup | None = None,
+        efa_enabled: bool | None = None,
     ) -> ILustreFileSystem:
         """A file system that was made elsewhere. Nothing is created, nothing is checked.
 
@@ -281,8 +282,9 @@ class LustreFileSystem(cdk.Resource):
             dns_name: its DNS name.
             mount_name: its mount name.
             security_group: its group; clients are let in through it. Default: none, clients are let in elsewhere.
+            efa_enabled: whether it serves EFA. Default: not known, so that nodes mount it over TCP.
         """
-        return _Imported(scope, id, file_system_id, dns_name, mount_name, security_group)
+        return _Imported(scope, id, file_system_id, dns_name, mount_name, security_group, efa_enabled)
 
     def add_client(self, name: str, group: ec2.ISecurityGroup, *, scope: Construct | None = None) -> None:
         """Let the nodes that carry ``group`` mount the file system.
@@ -324,6 +326,7 @@ class _Imported(cdk.Resource):
         dns_name: str,
         mount_name: str,
         security_group: ec2.ISecurityGroup | None,
+        efa_enabled: bool | None,
     ) -> None:
         super().__init__(scope, id)
         self.file_system_id = file_system_id
@@ -331,7 +334,7 @@ class _Imported(cdk.Resource):
         self.mount_name = mount_name
         self.deployment_type: DeploymentType | None = None
         self.version: str | None = None
-        self.efa_enabled: bool | None = None
+        self.efa_enabled = efa_enabled
         self.availability_zone: str | None = None
         self.links: list[RepositoryLink] = []
         groups = [security_group] if security_group else []

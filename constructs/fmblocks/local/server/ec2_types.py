@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from fmblocks.compute.images import IMAGE_PARAMETERS
 from fmblocks.local.server.engine import (
     Created,
     Handler,
@@ -15,6 +16,7 @@ from fmblocks.local.server.engine import (
     bucket_is_empty,
     call_ec2,
     override_ec2,
+    publish_image,
     register,
     unique,
 )
@@ -22,7 +24,9 @@ from fmblocks.local.server.schema_types import live
 
 
 def install() -> None:
-    """Register the types and the refusals."""
+    """Register the types, the refusals, and the images that public parameters name."""
+    for parameter in IMAGE_PARAMETERS:
+        publish_image(parameter)
     register("AWS::EC2::EIP", Handler(_allocate, _release, create_only=("Domain",)))
     register("AWS::EC2::NatGateway", Handler(_create_nat, _delete_nat, create_only=("SubnetId", "AllocationId")))
     register(

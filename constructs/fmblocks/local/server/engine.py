@@ -5,6 +5,7 @@ They are not an interface: the version is pinned exactly, and tests/local/test_c
 
 from __future__ import annotations
 
+import hashlib
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
@@ -15,7 +16,7 @@ from xml.etree import ElementTree
 from ministack import app
 from ministack.core import router
 from ministack.core.responses import get_account_id, get_region
-from ministack.services import ec2, s3
+from ministack.services import ec2, s3, ssm
 from ministack.services.cloudformation import provisioners
 
 Properties: TypeAlias = dict[str, Any]
@@ -128,6 +129,11 @@ def allow_members_in_default_group(attributes: Attributes) -> None:
 def bucket_is_empty(name: str) -> bool:
     """Whether a bucket holds no object."""
     return not s3._buckets.get(name, {}).get("objects")
+
+
+def publish_image(parameter: str) -> None:
+    """Give a public parameter the id of an image, always the same one."""
+    ssm._PUBLIC_AMI_PARAMETERS[parameter] = f"ami-{hashlib.sha256(parameter.encode()).hexdigest()[:17]}"
 
 
 def mount(scope: str, handler: Serve, *, target: str | None = None) -> None:

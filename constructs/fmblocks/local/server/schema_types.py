@@ -15,7 +15,16 @@ import jsonschema
 import regex
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
-from fmblocks.local.server.engine import Attributes, Created, Handler, Properties, environment, register, unique
+from fmblocks.local.server.engine import (
+    Attributes,
+    Created,
+    Handler,
+    Properties,
+    before_delete,
+    environment,
+    register,
+    unique,
+)
 
 
 @dataclass
@@ -91,7 +100,31 @@ def _workspace(id: str, _properties: Properties) -> Attributes:
     return {"Arn": id, "WorkspaceId": name, "PrometheusEndpoint": endpoint}
 
 
+def _placement_group(id: str, _properties: Properties) -> Attributes:
+    return {"GroupName": id, "GroupId": f"pg-{unique()}"}
+
+
+def _reservation(id: str, properties: Properties) -> Attributes:
+    count = int(properties["InstanceCount"])
+    return {
+        "Id": id,
+        "CapacityReservationArn": _arn("ec2", f"capacity-reservation/{id}"),
+        "State": "active",
+        "TotalInstanceCount": count,
+        "AvailableInstanceCount": count,
+    }
+
+
+def _used_placement_group(id: str) -> None:
+    """EC2 keeps a placement group that a reservation was made in (rule PG-14)."""
+    for reservation, record in live("AWS::EC2::CapacityReservation").items():
+        if str(record.properties.get("PlacementGroupArn", "")).endswith(f":placement-group/{id}"):
+            raise ValueError(f"The placement group {id} is in use by {reservation} and may not be deleted")
+
+
 TYPES = (
+    SchemaType("AWS::EC2::PlacementGroup", lambda: f"group-{unique(12)}", _placement_group),
+    SchemaType("AWS::EC2::CapacityReservation", lambda: f"cr-{unique()}", _reservation),
     SchemaType("AWS::FSx::FileSystem", lambda: f"fs-{unique()}", _file_system, refuse=_file_system_change),
     SchemaType("AWS::FSx::DataRepositoryAssociation", lambda: f"dra-{unique()}", _association),
     SchemaType("AWS::SageMaker::Cluster", lambda: _arn("sagemaker", f"cluster/{unique(12)}"), _cluster),
@@ -103,6 +136,7 @@ def install() -> None:
     """Register every type."""
     for type in TYPES:
         register(type.name, _handler(type))
+    before_delete("AWS::EC2::PlacementGroup", _used_placement_group)
 
 
 def _handler(type: SchemaType) -> Handler:
@@ -151,7 +185,12 @@ def validate(resource_type: str, properties: Properties) -> Properties:
 
 
 def _pattern(_validator: object, pattern: str, value: object, _schema: object) -> Iterator[jsonschema.ValidationError]:
-    """Registry patterns are written for Java: \\p{L} and the like, which Python's own re does not know."""
+    """Registry patterns are written for Java: \\p{L} and the like, which Python's own re does not know.
+
+    That of PlacementGroupArn holds a stray ^ that no ARN can match (rule CR-18); whether CloudFormation looks at it
+    nobody has told, and it would make the property useless, so here it is not.
+    """
+    pattern = pattern.replace("placement-group/^", "placement-group/")
     if isinstance(value, str) and not regex.search(pattern, value):
         yield jsonschema.ValidationError(f"string [{value}] does not match pattern {pattern}")
 

@@ -1,0 +1,40 @@
+"""What a node does when it starts."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+from aws_cdk import aws_ec2 as ec2
+
+from fmblocks._edge import unresolved
+from fmblocks.catalog import InstanceType
+from fmblocks.compute.launch_profile import as_script
+from fmblocks.storage.lustre_file_system import ILustreFileSystem
+
+
+def boot_script(
+    kind: InstanceType, *, file_system: ILustreFileSystem | None, mount_path: str, over_efa: bool
+) -> ec2.UserData:
+    """The script of cloud-init: instance store, containers, Lustre and the launch profile.
+
+    Args:
+        kind: the node's type.
+        file_system: to mount; None: none.
+        mount_path: where.
+        over_efa: whether Lustre is mounted over EFA, falling back to TCP where the node cannot.
+    """
+    values = {"FMBLOCKS_INSTANCE_TYPE": kind.name, "FMBLOCKS_LAUNCH_PROFILE": as_script(kind)}
+    if file_system is not None:
+        values |= {
+            "FMBLOCKS_LUSTRE_DNS": file_system.dns_name,
+            "FMBLOCKS_LUSTRE_NAME": file_system.mount_name,
+            "FMBLOCKS_LUSTRE_PATH": mount_path,
+            "FMBLOCKS_LUSTRE_EFA": "true" if over_efa else "false",
+        }
+    # A token's text is put in by CloudFormation: DNS and mount names hold nothing that a shell reads.
+    lines = [f"{name}={value if unresolved(value) else shlex.quote(value)}" for name, value in values.items()]
+    script = Path(__file__).with_name("boot.sh").read_text(encoding="utf-8")
+    boot = ec2.UserData.for_linux()
+    boot.add_commands(*lines, script)
+    return boot

@@ -1,0 +1,292 @@
+"""A launch template for nodes that talk over EFA."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import aws_cdk as cdk
+import jsii
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_iam as iam
+from aws_cdk import aws_kms as kms
+from constructs import Construct
+
+from fmblocks._edge import check_arguments, instance_types, member, typed, unresolved
+from fmblocks._tags import TagSpecifications
+from fmblocks.capacity import rules as capacity_rules
+from fmblocks.capacity.bought import ICapacity, OnDemandCapacity
+from fmblocks.capacity.settings import Capacity, CapacityMode, Tenancy
+from fmblocks.catalog import InstanceType, normalise
+from fmblocks.compute import rules
+from fmblocks.compute.boot import boot_script
+from fmblocks.compute.images import image_parameter
+from fmblocks.compute.interfaces import layout
+from fmblocks.compute.settings import (
+    Efa,
+    EfaMode,
+    InterfaceType,
+    NetworkInterface,
+    Placement,
+    PlacementMode,
+    Profile,
+)
+from fmblocks.network.self_rules import SelfRulesValidation
+from fmblocks.storage.lustre_file_system import ILustreFileSystem
+
+# What a launch makes. Aspects tag the template itself only.
+_TAGGED = ("instance", "volume", "network-interface")
+
+
+@jsii.implements(ec2.IConnectable, cdk.ITaggableV2)
+class EfaLaunchTemplate(cdk.Resource):
+    """How a node is launched: its EFA interfaces from the catalogue, its capacity, its image, what it does at boot.
+
+    Built on ``CfnLaunchTemplate``: the L2 of aws-cdk-lib knows no network cards. Interfaces, volumes and instances
+    carry the stack's tags; interfaces carry every group, go with the instance and have no public address; instance
+    metadata takes IMDSv2 only; nodes are reached through SSM Session Manager. The subnet is left to whoever launches.
+
+    At boot a node makes one volume of its instance store, moves containers there, mounts the file system (over EFA
+    where type and file system can) and writes its launch profile to ``/etc/fmblocks``.
+
+    Args:
+        instance_type: EC2 or ``ml.`` name.
+        security_groups: carried by every interface; those of EFA nodes are open to themselves.
+        capacity: where the instances come from. Default: on demand.
+        placement_group: where they stand. Default: that of the capacity, else none.
+        efa_mode: none leaves EFA out. Default: auto, all that the type has.
+        efa_interface_count: fewer EFA interfaces. Default: all of AWS's layout.
+        efa_interface_type: efa-only takes one address per node, efa one per interface. Default: efa-only.
+        efa_profile: max-ip-bandwidth adds ENA interfaces. Default: save-ip-addresses.
+        secondary_device_index: device of EFA interfaces above card 0; 1 is AWS's layout of before 2025. Default: 0, and
+            1 with efa interfaces.
+        network_interfaces: instead of those of the catalogue.
+        machine_image: default: AWS's Deep Learning AMI for the type (Neuron's for Trainium, Amazon Linux 2023 without
+            accelerators), the newest at each deployment. Name one by id to keep it.
+        role: assumed by the nodes. Default: a new one with AmazonSSMManagedInstanceCore.
+        root_volume_gib: gp3, encrypted. Default: 500.
+        root_volume_kms_key: its policy must let the launching service use it. Default: the account's ``aws/ebs`` key.
+        root_device_name: that of the image. Default: /dev/xvda, Amazon Linux's.
+        file_system: mounted at boot; where its group is a :class:`LustreSecurityGroup`, the nodes' groups are let in.
+            Default: none.
+        mount_path: where. Default: /fsx.
+        user_data: instead of our own boot script. Default: that script.
+
+    Raises:
+        FindingsError: rules CB-02, CB-21, EFA-01 to 08, 18, 25 and 27, FMB-09, FMB-30, FSX-15, PG-07, X-01, X-03, X-08.
+    """
+
+    @typed
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        instance_type: str,
+        security_groups: Sequence[ec2.ISecurityGroup],
+        capacity: ICapacity | None = None,
+        placement_group: ec2.IPlacementGroup | None = None,
+        efa_mode: EfaMode = EfaMode.AUTO,
+        efa_interface_count: int | None = None,
+        efa_interface_type: InterfaceType | None = None,
+        efa_profile: Profile | None = None,
+        secondary_device_index: int | None = None,
+        network_interfaces: Sequence[NetworkInterface] = (),
+        machine_image: ec2.IMachineImage | None = None,
+        role: iam.IRole | None = None,
+        root_volume_gib: int = 500,
+        root_volume_kms_key: kms.IKey | None = None,
+        root_device_name: str = "/dev/xvda",
+        file_system: ILustreFileSystem | None = None,
+        mount_path: str = "/fsx",
+        user_data: ec2.UserData | None = None,
+    ) -> None:
+        super().__init__(scope, id)
+        self.capacity: ICapacity = capacity or OnDemandCapacity()
+        self.placement_group = placement_group or self.capacity.placement_group
+        self.instance_type = normalise(instance_type)
+        efa = Efa(
+            mode=member(EfaMode, efa_mode, "efa_mode"),
+            count=efa_interface_count,
+            interface_type=member(InterfaceType, efa_interface_type, "efa_interface_type")
+            if efa_interface_type
+            else None,
+            profile=member(Profile, efa_profile, "efa_profile") if efa_profile else None,
+            secondary_device_index=secondary_device_index,
+        )
+        kind = self._check(efa, network_interfaces, file_system)
+        self.network_interfaces = tuple(network_interfaces) or layout(kind, efa)
+        self.has_efa = any(one.interface_type.has_efa for one in self.network_interfaces)
+        self.tags = cdk.TagManager(cdk.TagType.STANDARD, "AWS::EC2::LaunchTemplate")
+
+        self.role = role or iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
+        self.role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name("AmazonSSMManagedInstanceCore"))
+        profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
+        image = (machine_image or ec2.MachineImage.from_ssm_parameter(image_parameter(kind))).get_image(self)
+        over_efa = bool(file_system and file_system.efa_enabled and kind.fsx_lustre_efa_client and self.has_efa)
+        boot = user_data or boot_script(kind, file_system=file_system, mount_path=mount_path, over_efa=over_efa)
+
+        self._connections = ec2.Connections(security_groups=list(security_groups))
+        if self.has_efa:
+            self.node.add_validation(SelfRulesValidation(self, security_groups))
+        if file_system is not None:
+            for group in security_groups:
+                file_system.add_client(f"Nodes{group.node.addr[-8:]}", group, scope=self)
+
+        self.resource = ec2.CfnLaunchTemplate(
+            self,
+            "Resource",
+            launch_template_data=ec2.CfnLaunchTemplate.LaunchTemplateDataProperty(
+                image_id=image.image_id,
+                instance_type=self.instance_type,
+                iam_instance_profile=ec2.CfnLaunchTemplate.IamInstanceProfileProperty(arn=profile.instance_profile_arn),
+                network_interfaces=[self._interface(one, security_groups) for one in self.network_interfaces],
+                # Two hops: containers ask for their role too.
+                metadata_options=ec2.CfnLaunchTemplate.MetadataOptionsProperty(
+                    http_endpoint="enabled", http_tokens="required", http_put_response_hop_limit=2
+                ),
+                block_device_mappings=[
+                    ec2.CfnLaunchTemplate.BlockDeviceMappingProperty(
+                        device_name=root_device_name,
+                        ebs=ec2.CfnLaunchTemplate.EbsProperty(
+                            volume_size=root_volume_gib,
+                            volume_type="gp3",
+                            encrypted=True,
+                            kms_key_id=root_volume_kms_key.key_arn if root_volume_kms_key else None,
+                            delete_on_termination=True,
+                        ),
+                    )
+                ],
+                user_data=cdk.Fn.base64(boot.render()),
+                instance_market_options=self._market(),
+                capacity_reservation_specification=self._reservation(),
+                placement=self._placement(),
+                tag_specifications=cdk.Lazy.any(TagSpecifications(self.tags, *_TAGGED)),
+            ),
+            tag_specifications=cdk.Lazy.any(TagSpecifications(self.tags, "launch-template")),
+        )
+        # Its lists come from price data and miss types that are sold as Capacity Blocks only (rule REG-01); the
+        # catalogue has checked the type.
+        cdk.Validations.of(self.resource).acknowledge(
+            cdk.Acknowledgment(id="CloudFormation-Validate::E3628", reason="regional type lists miss types, see REG-01")
+        )
+
+    @property
+    def cdk_tag_manager(self) -> cdk.TagManager:
+        """The tags of the template, its instances, volumes and interfaces."""
+        return self.tags
+
+    @property
+    def connections(self) -> ec2.Connections:
+        """The network connections of the nodes."""
+        return self._connections
+
+    @property
+    def launch_template_id(self) -> str:
+        """The id, ``lt-…``."""
+        return self.resource.ref
+
+    @property
+    def latest_version(self) -> str:
+        """The number of the version this deployment writes: a group pins it (rule CB-09)."""
+        return self.resource.attr_latest_version_number
+
+    def launch_template(self) -> ec2.ILaunchTemplate:
+        """The same as constructs of aws-cdk-lib take it."""
+        return ec2.LaunchTemplate.from_launch_template_attributes(
+            self, "LaunchTemplate", launch_template_id=self.launch_template_id, version_number=self.latest_version
+        )
+
+    def _check(
+        self, efa: Efa, interfaces: Sequence[NetworkInterface], file_system: ILustreFileSystem | None
+    ) -> InstanceType:
+        known, stack = instance_types(self), cdk.Stack.of(self)
+        bought = self.capacity
+        mode = PlacementMode.CLUSTER if self.placement_group is not None else PlacementMode.AUTO
+        # Whether the group is the one that the capacity was made in, CDK tells by name (a token, but the same one).
+        same = self.placement_group is not None and self.placement_group is bought.placement_group
+        values = {
+            "instance_type": self.instance_type,
+            "types": known,
+            "efa": efa,
+            "network_interfaces": tuple(interfaces),
+            "capacity": Capacity.model_construct(
+                mode=bought.capacity_mode,
+                capacity_reservation_id=bought.capacity_reservation_id,
+                resource_group_arn=bought.resource_group_arn,
+                training_plan_arn=bought.training_plan_arn,
+            ),
+            "placement": Placement(mode=mode, group_name="its own" if same else None),
+            "region": None if unresolved(stack.region) else stack.region,
+        }
+        check_arguments(self, ("FMB-09",), values)
+        kind = known[self.instance_type]
+        names = {
+            "efa.count": "efa_interface_count",
+            "efa.interface_type": "efa_interface_type",
+            "efa.profile": "efa_profile",
+            "efa.mode": "efa_mode",
+            "efa.secondary_device_index": "secondary_device_index",
+            "capacity.mode": "capacity",
+            "placement.mode": "placement_group",
+        }
+        check_arguments(self, (*rules.TEMPLATE_CONSTRUCT, *capacity_rules.TEMPLATE_CONSTRUCT), values, names=names)
+        wired = {**values, "network_interfaces": tuple(interfaces) or layout(kind, efa)}
+        laid_out = {"network_interfaces": "efa_interface_type"}  # which is what makes a layout of ours wrong
+        check_arguments(self, rules.INTERFACES, wired, names={} if interfaces else laid_out)
+        if file_system is not None:
+            group = _Client(self.node.id, (self.instance_type,))
+            mounted = {"efa_enabled": bool(file_system.efa_enabled), "node_groups": [group], "types": known}
+            check_arguments(self, ("FSX-15",), mounted, names={"efa_enabled": "file_system"})
+        return kind
+
+    def _interface(
+        self, interface: NetworkInterface, groups: Sequence[ec2.ISecurityGroup]
+    ) -> ec2.CfnLaunchTemplate.NetworkInterfaceProperty:
+        return ec2.CfnLaunchTemplate.NetworkInterfaceProperty(
+            network_card_index=interface.network_card_index,
+            device_index=interface.device_index,
+            interface_type=interface.interface_type,
+            groups=[group.security_group_id for group in groups],
+            # An interface that stays behind keeps its address, and its group cannot be deleted.
+            delete_on_termination=True,
+            # With several interfaces EC2 refuses the key, whatever it says (EFA-08).
+            associate_public_ip_address=False if len(self.network_interfaces) == 1 else None,
+        )
+
+    def _market(self) -> ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty | None:
+        kind = {CapacityMode.CAPACITY_BLOCK: "capacity-block", CapacityMode.SPOT: "spot"}.get(
+            self.capacity.capacity_mode
+        )
+        return ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type=kind) if kind else None
+
+    def _reservation(self) -> ec2.CfnLaunchTemplate.CapacityReservationSpecificationProperty | None:
+        bought = self.capacity
+        if bought.capacity_reservation_id is None and bought.resource_group_arn is None:
+            return None  # an empty target is refused (CR-14)
+        target = ec2.CfnLaunchTemplate.CapacityReservationTargetProperty(
+            capacity_reservation_id=bought.capacity_reservation_id,
+            capacity_reservation_resource_group_arn=bought.resource_group_arn,
+        )
+        # A group that is full would otherwise start instances on demand: a surprise on the bill (CR-16). A reservation
+        # that is named by its id starts no others.
+        preference = "capacity-reservations-only" if bought.resource_group_arn else None
+        return ec2.CfnLaunchTemplate.CapacityReservationSpecificationProperty(
+            capacity_reservation_target=target, capacity_reservation_preference=preference
+        )
+
+    def _placement(self) -> ec2.CfnLaunchTemplate.PlacementProperty | None:
+        dedicated = self.capacity.tenancy is Tenancy.DEDICATED
+        if self.placement_group is None and not dedicated:
+            return None
+        return ec2.CfnLaunchTemplate.PlacementProperty(
+            group_name=self.placement_group.placement_group_name if self.placement_group else None,
+            tenancy="dedicated" if dedicated else None,
+        )
+
+
+class _Client:
+    """A node group as rule FSX-15 sees it."""
+
+    def __init__(self, name: str, every_type: tuple[str, ...]) -> None:
+        self.name = name
+        self.every_type = every_type

@@ -1,0 +1,169 @@
+"""A node group of a project as a fleet of EC2: settings in, constructs out."""
+
+from __future__ import annotations
+
+import json
+
+import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_ssm as ssm
+from constructs import Construct
+
+from fmblocks.capacity.bought import CapacityBlock, ICapacity, OnDemandCapacity, SpotCapacity
+from fmblocks.capacity.capacity_reservation import CapacityReservation
+from fmblocks.capacity.settings import CapacityMode, Launch
+from fmblocks.cluster.settings import NodeGroup
+from fmblocks.compute.efa_launch_template import EfaLaunchTemplate
+from fmblocks.compute.efa_placement_group import EfaPlacementGroup
+from fmblocks.compute.fixed_image import FixedImage
+from fmblocks.compute.gpu_fleet import GpuFleet
+from fmblocks.compute.launch_profile import launch_profile
+from fmblocks.compute.settings import PlacementMode
+from fmblocks.project import Project
+from fmblocks.storage.lustre_file_system import ILustreFileSystem
+from fmblocks_stacks.capacity import in_a_placement_group
+from fmblocks_stacks.contract import Subscriber, parameter_name
+
+_STRATEGIES = {
+    PlacementMode.CLUSTER: ec2.PlacementGroupStrategy.CLUSTER,
+    PlacementMode.PARTITION: ec2.PlacementGroupStrategy.PARTITION,
+    PlacementMode.SPREAD: ec2.PlacementGroupStrategy.SPREAD,
+}
+
+
+class NodeFleet(Construct):
+    """One node group: its capacity, its placement group, its launch template and its fleet.
+
+    Attributes:
+        fleet: the nodes.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        project: Project,
+        group: NodeGroup,
+        foundation: Subscriber,
+        subnet: ec2.ISubnet,
+        security_group: ec2.ISecurityGroup,
+        file_system: ILustreFileSystem | None,
+    ) -> None:
+        super().__init__(scope, id)
+        self._project, self._group, self._foundation = project, group, foundation
+        kind = project.instance_types[group.instance_type]
+        lustre = project.storage.lustre
+        capacity = self._capacity()
+        template = EfaLaunchTemplate(
+            self,
+            "Template",
+            instance_type=group.instance_type,
+            security_groups=[security_group],
+            capacity=capacity,
+            placement_group=self._placement_group(capacity, efa=bool(kind.max_efa_interfaces)),
+            efa_mode=group.efa.mode,
+            efa_interface_count=group.efa.count,
+            efa_interface_type=group.efa.interface_type,
+            efa_profile=group.efa.profile,
+            secondary_device_index=group.efa.secondary_device_index,
+            network_interfaces=group.network_interfaces,
+            machine_image=self._image(),
+            root_volume_gib=group.ebs_volume_gib,
+            file_system=file_system,
+            mount_path=lustre.mount_path if lustre else "/fsx",
+        )
+        self.fleet = GpuFleet(
+            self,
+            "Fleet",
+            launch_template=template,
+            vpc_subnet=subnet,
+            count=group.count,
+            min_count=group.min_count or 0,
+            launch=group.capacity.launch or Launch.NOW,
+            instance_refresh=group.instance_refresh,
+        )
+        if profile := launch_profile(kind):
+            ssm.StringParameter(
+                self,
+                "LaunchProfile",
+                parameter_name=parameter_name(project.name, f"launch-profile/{group.name}"),
+                string_value=json.dumps(profile, sort_keys=True),
+                description=f"environment of jobs on {group.instance_type}",
+            )
+        name = "".join(part.capitalize() for part in group.name.split("-"))
+        cdk.CfnOutput(cdk.Stack.of(self), f"Fleet{name}", value=self.fleet.auto_scaling_group_name)
+
+    def _capacity(self) -> ICapacity:
+        settings = self._group.capacity
+        zone = settings.availability_zone or self._project.network.primary
+        match settings.mode:
+            case CapacityMode.SPOT:
+                return SpotCapacity()
+            case CapacityMode.CAPACITY_BLOCK:
+                assert settings.capacity_reservation_id is not None  # CB-06
+                return CapacityBlock(
+                    capacity_reservation_id=settings.capacity_reservation_id,
+                    availability_zone=zone,
+                    start=settings.start,
+                    end=settings.end,
+                )
+            case CapacityMode.ODCR if settings.resource_group_arn is not None:
+                return CapacityReservation.from_resource_group_arn(
+                    self, "Reservation", resource_group_arn=settings.resource_group_arn, availability_zone=zone
+                )
+            case CapacityMode.ODCR:
+                return self._reservation(zone)
+            case _:
+                return OnDemandCapacity()
+
+    def _reservation(self, zone: str) -> ICapacity:
+        settings, name = self._group.capacity, f"capacity/{self._group.name}"
+        group_name = self._group.placement.group_name
+        if settings.create is not None and in_a_placement_group(self._group):
+            group_name = self._foundation.value(f"{name}/placement-group")
+        placement_group = (
+            ec2.PlacementGroup.from_placement_group_name(self, "ReservedGroup", group_name) if group_name else None
+        )
+        id = settings.capacity_reservation_id or self._foundation.value(f"{name}/reservation-id")
+        if settings.create is not None:
+            return CapacityReservation.from_capacity_reservation_id(
+                self,
+                "Reservation",
+                capacity_reservation_id=id,
+                availability_zone=zone,
+                placement_group=placement_group,
+                tenancy=settings.create.tenancy,
+            )
+        return CapacityReservation.from_capacity_reservation_id(
+            self, "Reservation", capacity_reservation_id=id, availability_zone=zone, placement_group=placement_group
+        )
+
+    def _placement_group(self, capacity: ICapacity, *, efa: bool) -> ec2.IPlacementGroup | None:
+        """The group that the nodes stand in; the capacity's own where it has one."""
+        settings = self._group.placement
+        if capacity.placement_group is not None or settings.mode is PlacementMode.NONE:
+            return capacity.placement_group
+        if settings.group_name is not None:
+            return ec2.PlacementGroup.from_placement_group_name(self, "Group", settings.group_name)
+        strategy = _STRATEGIES.get(settings.mode)
+        if settings.mode is PlacementMode.AUTO and efa and capacity.capacity_mode is CapacityMode.ON_DEMAND:
+            # Where it helps: what was reserved outside of a group cannot be used inside one, blocks refuse all of them.
+            strategy = ec2.PlacementGroupStrategy.CLUSTER
+        if strategy is None:
+            return None
+        return EfaPlacementGroup(
+            self,
+            "PlacementGroup",
+            strategy=strategy,
+            partition_count=settings.partition_count,
+            immutable_tags={"fmblocks:project": self._project.name},
+        )
+
+    def _image(self) -> ec2.IMachineImage | None:
+        settings = self._group.image
+        if settings is None:
+            return None
+        if settings.id is not None:
+            return FixedImage(settings.id)
+        return ec2.MachineImage.from_ssm_parameter(settings.ssm_parameter) if settings.ssm_parameter else None

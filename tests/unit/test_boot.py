@@ -1,0 +1,248 @@
+"""The boot script, run for real with the commands of the system replaced: control flow and repetition, nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import aws_cdk as cdk
+import pytest
+
+import fmblocks as fm
+from fmblocks.catalog import instance_types
+from fmblocks.compute.boot import boot_script
+from fmblocks.compute.launch_profile import LEFT_ALONE, as_script, launch_profile
+
+REAL = ("bash", "date", "mkdir", "cat", "grep", "awk", "cp", "mv", "readlink", "python3")
+# Commands of the system: each notes that it was called, and answers what the test says.
+STUBBED = (
+    "logger", "mountpoint", "mdadm", "blkid", "mkfs.xfs", "mount", "docker", "systemctl", "ip", "modprobe", "lnetctl",
+    "dnf", "mount.lustre", "sleep",
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Node:
+    """A folder that the script takes for a node."""
+
+    root: Path
+    bin: Path
+
+    def answer(self, command: str, script: str) -> None:
+        """Let a command do something else than nothing."""
+        self._write(command, script)
+
+    def _write(self, command: str, script: str) -> None:
+        file = self.bin / command
+        file.write_text(f'#!/bin/bash\necho "{command} $*" >>"{self.root}/calls"\n{script}\n')
+        file.chmod(file.stat().st_mode | stat.S_IEXEC)
+
+    def boot(self, script: str) -> list[str]:
+        """Run the script; give back what it called."""
+        (self.root / "calls").write_text("")
+        file = self.root / "boot.sh"
+        file.write_text(script)
+        environment = {"PATH": str(self.bin), "FMBLOCKS_ROOT": str(self.root), "HOSTNAME": "node-1"}
+        subprocess.run([shutil.which("bash") or "bash", str(file)], env=environment, check=True, timeout=60)
+        return (self.root / "calls").read_text().splitlines()
+
+    @property
+    def log(self) -> str:
+        """What the node says about its boot."""
+        return (self.root / "var/log/fmblocks-boot.log").read_text()
+
+    def devices(self, folder: str, *names: str) -> None:
+        """Make device files, which are empty ones."""
+        place = self.root / folder
+        place.mkdir(parents=True, exist_ok=True)
+        for name in names:
+            (place / name).touch()
+
+
+@pytest.fixture
+def node(tmp_path: Path) -> Node:
+    made = Node(tmp_path / "root", tmp_path / "bin")
+    (made.root / "var/log").mkdir(parents=True)
+    (made.root / "etc").mkdir()
+    made.bin.mkdir()
+    for command in REAL:
+        found = shutil.which(command)
+        assert found is not None
+        os.symlink(found, made.bin / command)
+    for command in STUBBED:
+        made.answer(command, "exit 0")
+    # Nothing is mounted until mount was called for it.
+    made.answer("mountpoint", f'grep -qx "${{2#{made.root}}}" "{made.root}/mounted" 2>/dev/null')
+    made.answer(
+        "mount",
+        f'echo "${{@: -1}}" | grep -o "[^ ]*$" | awk -v r="{made.root}" \'{{sub(r, ""); print}}\' >>"{made.root}/mounted"',
+    )
+    made.answer("blkid", "exit 2")
+    made.answer("ip", 'echo "default via 10.0.0.1 dev ens5"'.replace("default", "default"))
+    return made
+
+
+@pytest.fixture
+def script(cdk_context: dict[str, object]) -> Callable[..., str]:
+    """The script as cloud-init gets it, for a node type."""
+    stack = cdk.Stack(cdk.App(context=cdk_context), "S")
+    system = fm.LustreFileSystem.from_lustre_file_system_attributes(
+        stack, "Lustre", file_system_id="fs-1", dns_name="fs-1.fsx.us-west-2.amazonaws.com", mount_name="abcdef"
+    )
+
+    def write(name: str = "p5.48xlarge", *, lustre: bool = True, efa: bool = False) -> str:
+        return boot_script(
+            instance_types()[name], file_system=system if lustre else None, mount_path="/fsx", over_efa=efa
+        ).render()
+
+    return write
+
+
+STORE = "dev/disk/by-id"
+DISK = "nvme-Amazon_EC2_NVMe_Instance_Storage_AWS"
+
+
+def test_the_script_is_clean(script: Callable[..., str], tmp_path: Path) -> None:
+    for index, text in enumerate([script(efa=True), script("m7i.xlarge", lustre=False)]):
+        file = tmp_path / f"{index}.sh"
+        file.write_text(text)
+        found = subprocess.run(["shellcheck", str(file)], capture_output=True, text=True, check=False)
+        assert found.returncode == 0, found.stdout
+        assert file.stat().st_size < 16 * 1024  # EC2 takes no longer user data
+
+
+def test_a_plain_node_does_next_to_nothing(node: Node, script: Callable[..., str]) -> None:
+    calls = node.boot(script("m7i.xlarge", lustre=False))
+    assert not any(call.startswith(("mdadm", "mkfs.xfs", "mount ", "docker", "dnf")) for call in calls)
+    assert "done" in node.log
+
+
+def test_instance_store_becomes_one_volume_with_containers_on_it(node: Node, script: Callable[..., str]) -> None:
+    node.devices("dev", *[f"nvme{n}n1" for n in range(1, 9)])
+    node.devices(STORE, f"{DISK}0-part1", "nvme-Amazon_Elastic_Block_Store_vol")
+    for n in range(1, 9):  # as udev names them
+        for name in (f"{DISK}{n}", f"{DISK}{n}_1", f"{DISK}{n}-ns-1"):
+            (node.root / STORE / name).symlink_to(node.root / f"dev/nvme{n}n1")
+    (node.root / "etc/docker").mkdir()
+    (node.root / "etc/docker/daemon.json").write_text('{"runtimes": {"nvidia": {}}}')
+    calls = node.boot(script(lustre=False))
+    (raid,) = [call for call in calls if call.startswith("mdadm")]
+    assert "--raid-devices=8" in raid
+    assert [word.rsplit("/", 1)[1] for word in raid.split() if "nvme" in word] == [f"nvme{n}n1" for n in range(1, 9)]
+    assert any(call.startswith("mkfs.xfs") for call in calls)
+    settings = json.loads((node.root / "etc/docker/daemon.json").read_text())
+    assert settings == {"runtimes": {"nvidia": {}}, "data-root": "/local/docker"}
+    assert "systemctl restart docker" in calls
+
+
+def test_one_disk_needs_no_array(node: Node, script: Callable[..., str]) -> None:
+    node.devices(STORE, f"{DISK}0")
+    calls = node.boot(script("p5.4xlarge", lustre=False))
+    assert not any(call.startswith("mdadm") for call in calls)
+    assert any(call.startswith("mkfs.xfs") and call.endswith(f"{DISK}0") for call in calls)
+
+
+def test_what_the_image_has_made_is_used(node: Node, script: Callable[..., str]) -> None:
+    (node.root / "mounted").write_text("/opt/dlami/nvme\n")
+    calls = node.boot(script(lustre=False))
+    assert not any(call.startswith(("mdadm", "mkfs.xfs")) for call in calls)
+    assert json.loads((node.root / "etc/docker/daemon.json").read_text()) == {"data-root": "/opt/dlami/nvme/docker"}
+
+
+def test_lustre_over_tcp(node: Node, script: Callable[..., str]) -> None:
+    calls = node.boot(script())
+    assert not any(call.startswith("lnetctl") for call in calls)
+    assert "mount /fsx" in calls
+    (line,) = (node.root / "etc/fstab").read_text().splitlines()
+    assert line.startswith("fs-1.fsx.us-west-2.amazonaws.com@tcp:/abcdef /fsx lustre noatime,flock,lazystatfs,_netdev")
+
+
+def test_a_second_boot_changes_nothing(node: Node, script: Callable[..., str]) -> None:
+    text = script(efa=True)
+    node.devices("sys/class/infiniband", "rdmap0s31", "rdmap1s31")
+    node.devices(STORE, f"{DISK}0")
+    node.answer(
+        "lnetctl",
+        f'[[ $1 == net && $2 == add ]] && echo "${{*: -1}} $*" >>"{node.root}/nets"; [[ $2 == show ]] && cat "{node.root}/nets" 2>/dev/null; exit 0',
+    )
+    first = node.boot(text)
+    before = {
+        file: file.read_bytes()
+        for file in node.root.rglob("*")
+        if file.is_file() and file.name not in ("calls", "fmblocks-boot.log")
+    }
+    second = node.boot(text)
+    assert any(call.startswith("mkfs.xfs") for call in first)
+    assert not any(call.startswith(("mkfs.xfs", "mount ", "lnetctl net add")) for call in second)
+    after = {file: file.read_bytes() for file in before}
+    assert after == before
+
+
+@pytest.mark.parametrize(
+    ("number", "chosen"),
+    [(32, [f"rdmap{n:02}s0" for n in range(0, 32, 4)]), (16, ["rdmap00s0", "rdmap15s0"]), (1, ["rdmap00s0"])],
+)
+def test_lustre_over_efa_uses_some_of_the_devices(
+    node: Node, script: Callable[..., str], number: int, chosen: list[str]
+) -> None:
+    node.devices("sys/class/infiniband", *[f"rdmap{n:02}s0" for n in range(number)])
+    calls = node.boot(script(efa=True))
+    added = [call.split()[6] for call in calls if call.startswith("lnetctl net add --net efa")]
+    assert added == chosen
+    assert "modprobe kefalnd ipif_name=ens5" in calls
+    assert calls.index("lnetctl udsp add --src efa --priority 0") < calls.index("mount /fsx")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [("modprobe", "EFA for Lustre could not be set up: it is mounted over TCP"), ("mount", "Lustre is not mounted")],
+)
+def test_what_fails_is_told_and_keeps_the_node_alive(
+    node: Node, script: Callable[..., str], command: str, said: str
+) -> None:
+    node.devices("sys/class/infiniband", "rdmap0s31")
+    node.answer(command, "exit 1")
+    calls = node.boot(script(efa=True))
+    assert said in node.log
+    assert "done" in node.log
+    assert len([call for call in calls if call == "mount /fsx"]) == (10 if command == "mount" else 1)
+
+
+def test_a_missing_client_is_installed_with_patience(node: Node, script: Callable[..., str]) -> None:
+    (node.bin / "mount.lustre").unlink()
+    node.answer("dnf", f'[[ $(grep -c ^dnf "{node.root}/calls") -ge 3 ]]')
+    calls = node.boot(script())
+    assert len([call for call in calls if call.startswith("dnf install")]) == 3
+    assert "mount /fsx" in calls
+
+
+def test_the_launch_profile_is_written_here_and_on_the_file_system(node: Node, script: Callable[..., str]) -> None:
+    node.boot(script())
+    here = (node.root / "etc/fmblocks/launch-profile.sh").read_text()
+    assert here == (node.root / "fsx/fmblocks/launch-profiles/p5.48xlarge.sh").read_text()
+    assert "export NCCL_SOCKET_IFNAME='^lo,docker,veth,eni,pod-id-link0'" in here
+    assert f"unset {' '.join(LEFT_ALONE)}" in here
+    shown = subprocess.run(
+        ["bash", "-c", 'NCCL_PROTO=simple; export NCCL_PROTO; . "$0"; env', str(node.root / "etc/fmblocks/launch-profile.sh")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert "NCCL_PROTO" not in shown.stdout
+    assert "NCCL_DEBUG=INFO" in shown.stdout
+
+
+def test_profiles_by_family() -> None:
+    types = instance_types()
+    assert launch_profile(types["m7i.xlarge"]) == {}
+    assert launch_profile(types["trn2.48xlarge"]) == {}
+    assert launch_profile(types["p6e-gb200.36xlarge"])["NCCL_MNNVL_ENABLE"] == "1"
+    assert "NCCL_MNNVL_ENABLE" not in launch_profile(types["p5.48xlarge"])
+    assert "FI_EFA_SET_CUDA_SYNC_MEMOPS" not in launch_profile(types["g6.xlarge"])
+    for kind in types.values():
+        assert not set(launch_profile(kind)) & set(LEFT_ALONE)
+        assert as_script(kind).startswith(f"# {kind.name}")
