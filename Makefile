@@ -16,7 +16,7 @@ unexport PYTHONDONTWRITEBYTECODE
 unexport VIRTUAL_ENV
 IN_LOCAL_AWS := $(BIN)/fmblocks local run --project $(PROJECT) --
 
-.PHONY: help setup deploy-local destroy-local check test unit stacks lambda local docs bench lock clean
+.PHONY: help setup deploy-local destroy-local check test unit stacks lambda local slurm docs bench lock clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -82,7 +82,12 @@ lambda: setup ## test: handlers that run in AWS Lambda
 local: setup ## test: real `cdk deploy` into the local AWS
 	pytest -q -n $(WORKERS) tests/local
 
+slurm: setup ## test: acceptance jobs under a real Slurm, where there is one
+	bash tests/slurm/install.sh
+	pytest -q tests/slurm
+
 test: check ## everything that CI runs
+	bash tests/slurm/install.sh
 	pytest -q -n $(WORKERS) tests
 
 docs: setup ## write the generated pages of docs/

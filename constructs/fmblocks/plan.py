@@ -105,7 +105,7 @@ def make_plan(
     paired = [(group, types[group.instance_type]) for group in groups]
     accelerated = [(group, kind) for group, kind in paired if kind.accelerator_count]
     with_efa = [(group, kind) for group, kind in paired if kind.max_efa_interfaces]
-    mbps = _lustre_mbps(project)
+    mbps = lustre_mbps(project)
     checkpoint = parameters * bytes_per_parameter if parameters else None
     dataset = dataset_tib * 2**40 if dataset_tib else None
     return Plan(
@@ -145,7 +145,8 @@ def _pflops(accelerated: Sequence[tuple[NodeGroup, InstanceType]], precision: st
     return total if accelerated else None
 
 
-def _lustre_mbps(project: Project) -> float | None:
+def lustre_mbps(project: Project) -> float | None:
+    """Throughput of the file system in MB/s; None where none is sold by number."""
     lustre = project.storage.lustre
     if lustre is None:
         return None

@@ -41,6 +41,7 @@ class InstanceType:
         accelerator_vendor: ``nvidia`` or ``aws``; None on a CPU type.
         accelerator_model: the accelerator as AWS prints it; None on a CPU type.
         accelerator_count: accelerators per instance.
+        nvlinks_per_accelerator: NVLinks of one accelerator.
         hbm_gib_per_accelerator: memory of one accelerator in GiB.
         hbm_gib_total: memory of all of them in GiB, as AWS prints it.
         peak_dense_tflops_bf16: dense TFLOPS of one accelerator at BF16; likewise fp8 and fp4.
@@ -68,6 +69,7 @@ class InstanceType:
     accelerator_vendor: str | None = None
     accelerator_model: str | None = None
     accelerator_count: int = 0
+    nvlinks_per_accelerator: int | None = None
     hbm_gib_per_accelerator: int | None = None
     hbm_gib_total: int | None = None
     peak_dense_tflops_bf16: int | None = None

