@@ -59,7 +59,7 @@ class NodeFleet(Construct):
             self,
             "Template",
             instance_type=group.instance_type,
-            security_groups=[security_group],
+            security_groups=[security_group, *self._extra_groups()],
             capacity=capacity,
             placement_group=self._placement_group(capacity, efa=bool(kind.max_efa_interfaces)),
             efa_mode=group.efa.mode,
@@ -93,6 +93,12 @@ class NodeFleet(Construct):
             )
         name = "".join(part.capitalize() for part in group.name.split("-"))
         cdk.CfnOutput(cdk.Stack.of(self), f"Fleet{name}", value=self.fleet.auto_scaling_group_name)
+
+    def _extra_groups(self) -> list[ec2.ISecurityGroup]:
+        return [
+            ec2.SecurityGroup.from_security_group_id(self, id, id, mutable=False)
+            for id in self._group.extra_security_group_ids
+        ]
 
     def _capacity(self) -> ICapacity:
         settings = self._group.capacity

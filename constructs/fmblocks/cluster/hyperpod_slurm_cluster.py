@@ -26,6 +26,7 @@ from fmblocks._edge import (
     unresolved,
     zone_of,
 )
+from fmblocks.capacity.bought import ICapacity
 from fmblocks.capacity.settings import Capacity, CapacityMode
 from fmblocks.catalog import normalise
 from fmblocks.cluster import rules
@@ -48,7 +49,8 @@ class SlurmInstanceGroup:
         instance_type: EC2 or ``ml.`` name, or an ``ec2.InstanceType``.
         count: nodes.
         ebs_volume_gib: second volume in GiB, mounted at /opt/sagemaker. Default: 500.
-        capacity: on_demand, spot or training_plan. Default: on_demand.
+        capacity: on_demand, spot or training_plan, or a description of what was bought (:class:`TrainingPlan`);
+            reservations and Capacity Blocks of EC2 are refused (rule X-02). Default: on_demand.
         training_plan_arn: with training_plan.
         min_count: nodes with which the group is in service; with continuous provisioning. Default: all.
         alternative_instance_types: other types that HyperPod may take; with continuous provisioning. Default: none.
@@ -61,7 +63,7 @@ class SlurmInstanceGroup:
     instance_type: str | ec2.InstanceType
     count: int
     ebs_volume_gib: int = 500
-    capacity: CapacityMode = CapacityMode.ON_DEMAND
+    capacity: CapacityMode | ICapacity = CapacityMode.ON_DEMAND
     training_plan_arn: str | None = None
     min_count: int | None = None
     alternative_instance_types: Sequence[str | ec2.InstanceType] = ()
@@ -418,10 +420,13 @@ class _Imported(cdk.Resource):
 
 def _plain(group: SlurmInstanceGroup) -> SlurmInstanceGroup:
     """The group with the catalogue's name of its type and members of our enums, whatever was passed."""
+    mode = group.capacity if isinstance(group.capacity, str) else CapacityMode.ON_DEMAND
+    bought = None if isinstance(group.capacity, str) else group.capacity
     return dataclasses.replace(
         group,
         role=member(NodeRole, group.role, "role"),
-        capacity=member(CapacityMode, group.capacity, "capacity"),
+        capacity=bought.capacity_mode if bought else member(CapacityMode, mode, "capacity"),
+        training_plan_arn=(bought and bought.training_plan_arn) or group.training_plan_arn,
         instance_type=_type_name(group.instance_type),
         alternative_instance_types=tuple(map(_type_name, group.alternative_instance_types)),
     )

@@ -153,6 +153,21 @@ def own_min_count(*, orchestrator: Orchestrator, min_count: int | None, count: i
     yield from _too_many(min_count, count) if orchestrator in (Orchestrator.EKS, Orchestrator.EC2) else ()
 
 
+@rule("FMB-48")
+def group_ids(*, extra_security_group_ids: Sequence[str]) -> Iterator[Violation]:
+    """Security groups are named by their ids, each once; an interface carries five with that of the fabric."""
+    given = list(extra_security_group_ids)
+    for index, id in enumerate(given):
+        key = f"extra_security_group_ids[{index}]"
+        if not re.fullmatch(r"sg-[0-9a-f]{8,17}", id):
+            yield Violation(key, f"{id} is no id of a security group", "it looks like sg-0123456789abcdef0")
+        elif given.index(id) != index:
+            yield Violation(key, f"{id} is named twice", "name each group once")
+    if len(given) > 4:
+        text = f"{len(given)} beside the group of the fabric: an interface carries 5 by default"
+        yield Violation("extra_security_group_ids", text, "join some, or suppress this once the quota is raised")
+
+
 @rule("HP-16")
 def deep_checks(
     *, deep_health_checks: Sequence[DeepHealthCheck], every_type: Sequence[str], types: catalog.Types
@@ -217,6 +232,7 @@ _READ_BY: dict[str, tuple[Orchestrator, ...]] = {
     "deep_health_checks": (Orchestrator.HYPERPOD_EKS,),  # AWS describes them for EKS only
     "threads_per_core": _HYPERPOD,
     "instance_refresh": (Orchestrator.EC2,),
+    "extra_security_group_ids": (Orchestrator.EC2,),
     "image_release_version": (Orchestrator.HYPERPOD_EKS,),
 }
 
@@ -696,7 +712,7 @@ HYPERPOD_GROUP = (
 )  # fmt: skip
 GROUP = (*HYPERPOD_GROUP, "FMB-16", "FMB-33", "FMB-43", "HP-16")
 GROUP_CONSTRUCT = (*HYPERPOD_GROUP, "HP-01")
-EC2_GROUP = ("FMB-32", "FMB-33", "FMB-43", "FMB-44", "PCS-06")
+EC2_GROUP = ("FMB-32", "FMB-33", "FMB-43", "FMB-44", "FMB-48", "PCS-06")
 HYPERPOD = ("HP-02",)
 SLURM = ("HP-11", "HP-12")
 CLUSTER = (*HYPERPOD, *SLURM)

@@ -130,7 +130,8 @@ class NodeGroup(Settings):
         "ami": "the key is image",
         "ami_id": "write image: {id: …}",
         "image_id": "write image: {id: …}",
-        "extra_security_groups": "this version gives nodes the EFA and the Lustre group: leave the key out",
+        "extra_security_groups": "the key is extra_security_group_ids",
+        "security_group_ids": "the key is extra_security_group_ids",
         "security_group_id": "this version creates the groups; the constructs take existing ones",
         "kind": "the key is training.orchestrator",
     }
@@ -172,6 +173,9 @@ class NodeGroup(Settings):
         tuple[NetworkInterface, ...], Field(description="instead of those of the catalogue; not on HyperPod")
     ] = ()
 
+    extra_security_group_ids: Annotated[
+        tuple[Text, ...], Field(description="on EC2: groups that every interface carries beside that of the fabric")
+    ] = ()
     instance_refresh: Annotated[
         bool, Field(description="on EC2: replace running nodes when their launch template changes")
     ] = False
