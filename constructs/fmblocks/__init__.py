@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fmblocks.capacity.bought import SpotCapacity as SpotCapacity
     from fmblocks.capacity.bought import TrainingPlan as TrainingPlan
     from fmblocks.capacity.capacity_reservation import CapacityReservation as CapacityReservation
+    from fmblocks.capacity.capacity_reservation_group import CapacityReservationGroup as CapacityReservationGroup
     from fmblocks.capacity.settings import CapacityMode as CapacityMode
     from fmblocks.capacity.settings import Launch as Launch
     from fmblocks.capacity.settings import Match as Match
@@ -79,6 +80,7 @@ _HOMES = {
     "EfaMode": "compute.settings",
     "EfaLaunchTemplate": "compute.efa_launch_template",
     "CapacityReservation": "capacity.capacity_reservation",
+    "CapacityReservationGroup": "capacity.capacity_reservation_group",
     "CapacityBlock": "capacity.bought",
     "ReadCacheSizingMode": "storage.settings",
     "DriveCacheType": "storage.settings",
@@ -116,6 +118,7 @@ __all__ = [
     "CapacityBlock",
     "CapacityMode",
     "CapacityReservation",
+    "CapacityReservationGroup",
     "ClusterVpc",
     "DataBucket",
     "DataCompressionType",

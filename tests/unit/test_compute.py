@@ -226,6 +226,32 @@ def test_importers_of_reservations(stack: cdk.Stack) -> None:
     assert [child.node.id for child in stack.node.find_all() if isinstance(child, cdk.CfnResource)] == []
 
 
+def test_a_group_of_reservations_is_one_that_launches_may_name(stack: cdk.Stack, template: Make) -> None:
+    """CR-15: a group without both configuration types is refused, or not used."""
+    made = [
+        fm.CapacityReservation(stack, id, instance_type="p5.48xlarge", instance_count=2, availability_zone="usw2-az2")
+        for id in ("A", "B")
+    ]
+    arns = [one.capacity_reservation_arn for one in made]
+    group = fm.CapacityReservationGroup(stack, "Both", capacity_reservation_arns=arns, availability_zone="usw2-az2")
+    template(capacity=group)
+    told = only(stack, "AWS::ResourceGroups::Group")["Properties"]
+    assert told == {
+        "Name": "cr-SBothE1DE2CF6",
+        "Configuration": [
+            {"Type": "AWS::EC2::CapacityReservationPool"},
+            {
+                "Type": "AWS::ResourceGroups::Generic",
+                "Parameters": [{"Name": "allowed-resource-types", "Values": ["AWS::EC2::CapacityReservation"]}],
+            },
+        ],
+        "Resources": stack.resolve(arns),
+    }
+    target = data(stack)["CapacityReservationSpecification"]["CapacityReservationTarget"]
+    assert target == {"CapacityReservationResourceGroupArn": stack.resolve(group.resource_group_arn)}
+    assert "Placement" not in data(stack)
+
+
 def test_tags_of_a_stack_do_not_reach_a_placement_group(stack: cdk.Stack) -> None:
     """CloudFormation would replace it, and that fails while instances stand in it."""
     cdk.Tags.of(stack).add("team", "42")

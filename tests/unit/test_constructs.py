@@ -41,6 +41,10 @@ TIERING: dict[str, Any] = {
 GPU = fm.SlurmInstanceGroup(name="gpu", role=fm.NodeRole.COMPUTE, instance_type="ml.p5.48xlarge", count=2)
 
 
+BLOCK = fm.CapacityBlock(capacity_reservation_id="cr-0123456789abcdef0")
+PLAN = "arn:aws:sagemaker:us-west-2:111122223333:training-plan/llm-pretrain"
+
+
 @pytest.fixture
 def stack(cdk_context: dict[str, Any]) -> cdk.Stack:
     return cdk.Stack(cdk.App(context=cdk_context), "S", env=cdk.Environment(account="111122223333", region="us-west-2"))
@@ -775,6 +779,14 @@ def test_a_token_hides_neither_what_is_wrong_nor_that_it_was_skipped(
     assert "FSX-02" in str(said)
 
 
+def test_a_training_plan_feeds_a_group(stack: cdk.Stack, cluster: Any) -> None:
+    planned = dataclasses.replace(GPU, capacity=fm.TrainingPlan(training_plan_arn=PLAN))
+    cluster(instance_groups=[CONTROLLER, planned])
+    (found,) = assertions.Template.from_stack(stack).find_resources("AWS::SageMaker::Cluster").values()
+    given = [group.get("TrainingPlanArn") for group in found["Properties"]["InstanceGroups"]]
+    assert given == [None, PLAN]
+
+
 def test_what_cannot_be_built_cannot_be_suppressed(cdk_context: dict[str, Any]) -> None:
     app = cdk.App(context={**cdk_context, "fmblocks:suppress": ["FMB-02"]})
     stack = cdk.Stack(app, "S", env=cdk.Environment(account="111122223333", region="us-west-2"))
@@ -844,6 +856,10 @@ def test_zones_that_nobody_told_are_not_compared(stack: cdk.Stack, lustre: Any, 
         (
             lambda _l, cluster: cluster(instance_groups=[CONTROLLER, dataclasses.replace(GPU, capacity="odcr")]),
             "[X-02] instance_groups[1].capacity: odcr",
+        ),
+        (
+            lambda _l, cluster: cluster(instance_groups=[CONTROLLER, dataclasses.replace(GPU, capacity=BLOCK)]),
+            "[X-02] instance_groups[1].capacity: capacity_block",
         ),
         (lambda lustre, _c: lustre(metadata_mode="user_provisioned"), "[FSX-11] metadata_iops: is required"),
         (
