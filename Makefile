@@ -53,9 +53,9 @@ deploy-local: setup ## put TrainingStack into a local AWS (PROJECT=projects/….
 	  '   .venv/bin/fmblocks local run --project $(PROJECT) -- aws fsx describe-file-systems   (with the AWS CLI)' \
 	  '== In a real account, with credentials in the environment and the account bootstrapped:' \
 	  '   npx cdk deploy TrainingStack -c project=$(PROJECT)' \
-	  '== make destroy-local PROJECT=$(PROJECT) removes TrainingStack again; with ALL=1 FoundationStack too'
+	  '== make destroy-local PROJECT=$(PROJECT) removes TrainingStack again; with ALL=1 all stacks: a CapacityStack bills until then'
 
-destroy-local: setup ## remove TrainingStack from the local AWS; ALL=1 unlocks and removes FoundationStack too
+destroy-local: setup ## remove TrainingStack from the local AWS; ALL=1 unlocks and removes all stacks
 	$(IN_LOCAL_AWS) npx cdk destroy TrainingStack -c project=$(PROJECT) --force
 ifeq ($(ALL),1)
 	$(IN_LOCAL_AWS) python docs/examples/unlock.py $(PROJECT)

@@ -187,6 +187,8 @@ def _bills(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
             yield f"{group.name}: {group.count} × {group.instance_type}, paid with the training plan"
         elif group.capacity.create is not None:
             yield f"{group.name}: {group.count} × {group.instance_type} reserved, used or not, until CapacityStack goes"
+        elif group.capacity.mode is CapacityMode.ODCR:
+            yield f"{group.name}: {group.count} × {group.instance_type}, with the reservation, which bills used or not"
         elif group.capacity.mode is CapacityMode.CAPACITY_BLOCK:
             yield f"{group.name}: {group.count} × {group.instance_type}, paid with the Capacity Block"
         else:

@@ -14,13 +14,16 @@ from fmblocks import Project
 
 
 def main(file: str) -> None:
-    """Print stacks, clusters, file systems with their links, and metrics workspaces."""
+    """Print stacks, clusters and fleets, reservations, file systems with their links, and metrics workspaces."""
     name = Project.load(file).project.name
     cloudformation = boto3.client("cloudformation")
-    for stack in (f"{name}-FoundationStack", f"{name}-TrainingStack"):
+    for stack in (f"{name}-FoundationStack", f"{name}-CapacityStack", f"{name}-TrainingStack"):
         try:
             found = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
             print(f"{stack:40} {found['StackStatus']}")
+            for one in cloudformation.describe_stack_resources(StackName=stack)["StackResources"]:
+                if one["ResourceType"] == "AWS::EC2::CapacityReservation":
+                    print(f"  reservation {one['PhysicalResourceId']}: bills until the stack goes, used or not")
         except ClientError:
             print(f"{stack:40} not deployed")
 
@@ -30,6 +33,9 @@ def main(file: str) -> None:
         described = sagemaker.describe_cluster(ClusterName=cluster["ClusterArn"])
         for group in described["InstanceGroups"]:
             print(f"  {group['InstanceGroupName']:20} {group['CurrentCount']:4} × {group['InstanceType']}")
+
+    for fleet in boto3.client("autoscaling").describe_auto_scaling_groups()["AutoScalingGroups"]:
+        print(f"fleet {fleet['AutoScalingGroupName']}: {fleet['DesiredCapacity']} of {fleet['MaxSize']} nodes")
 
     fsx = boto3.client("fsx")
     for system in fsx.describe_file_systems()["FileSystems"]:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
 from fmblocks.capacity.capacity_reservation import CapacityReservation
+from fmblocks.catalog import Types
 from fmblocks.cluster.settings import NodeGroup, Training
 from fmblocks.compute.efa_placement_group import EfaPlacementGroup
 from fmblocks.compute.settings import PlacementMode
@@ -45,12 +47,14 @@ class CapacityStack(cdk.Stack):
         publisher = Publisher(self, "Contract", foundation=project.name)
         for group in created(training):
             here = Construct(self, f"Group-{group.name}")
-            placed = in_a_placement_group(group)
-            placement_group = (
-                EfaPlacementGroup(here, "PlacementGroup", immutable_tags={"fmblocks:project": project.name})
-                if placed
-                else None
-            )
+            placement_group: ec2.IPlacementGroup | None = None
+            if makes_placement_group(group, project.instance_types):
+                tags = {"fmblocks:project": project.name}
+                placement_group = EfaPlacementGroup(here, "PlacementGroup", immutable_tags=tags)
+            elif group.placement.group_name is not None:
+                placement_group = ec2.PlacementGroup.from_placement_group_name(
+                    here, "PlacementGroup", group.placement.group_name
+                )
             settings = group.capacity.create
             assert settings is not None
             reservation = CapacityReservation(
@@ -67,7 +71,7 @@ class CapacityStack(cdk.Stack):
             )
             name = f"capacity/{group.name}"
             publisher.publish(f"{name}/reservation-id", reservation.capacity_reservation_id, f"reserved: {group.name}")
-            if placement_group is not None:
+            if placement_group is not None and group.placement.group_name is None:
                 publisher.publish(
                     f"{name}/placement-group", placement_group.placement_group_name, f"placement group of {group.name}"
                 )
@@ -84,6 +88,10 @@ def created(training: Training) -> list[NodeGroup]:
     )
 
 
-def in_a_placement_group(group: NodeGroup) -> bool:
-    """Whether the reservation is made in a placement group: its instances have to name the same one (rule PG-13)."""
-    return group.placement.mode in (PlacementMode.AUTO, PlacementMode.CLUSTER) and group.placement.group_name is None
+def makes_placement_group(group: NodeGroup, types: Types) -> bool:
+    """Whether the reservation is made in a new placement group: its instances name the same one (rule PG-13)."""
+    if group.placement.group_name is not None:
+        return False
+    if group.placement.mode is PlacementMode.AUTO:  # where it helps
+        return bool(types[group.instance_type].max_efa_interfaces)
+    return group.placement.mode is PlacementMode.CLUSTER

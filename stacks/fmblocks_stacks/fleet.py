@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 
-import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ssm as ssm
 from constructs import Construct
@@ -21,7 +20,7 @@ from fmblocks.compute.launch_profile import launch_profile
 from fmblocks.compute.settings import PlacementMode
 from fmblocks.project import Project
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
-from fmblocks_stacks.capacity import in_a_placement_group
+from fmblocks_stacks.capacity import makes_placement_group
 from fmblocks_stacks.contract import Subscriber, parameter_name
 
 _STRATEGIES = {
@@ -69,6 +68,7 @@ class NodeFleet(Construct):
             secondary_device_index=group.efa.secondary_device_index,
             network_interfaces=group.network_interfaces,
             machine_image=self._image(),
+            root_device_name=(group.image.root_device_name if group.image else None) or "/dev/xvda",
             root_volume_gib=group.ebs_volume_gib,
             file_system=file_system,
             mount_path=lustre.mount_path if lustre else "/fsx",
@@ -91,8 +91,6 @@ class NodeFleet(Construct):
                 string_value=json.dumps(profile, sort_keys=True),
                 description=f"environment of jobs on {group.instance_type}",
             )
-        name = "".join(part.capitalize() for part in group.name.split("-"))
-        cdk.CfnOutput(cdk.Stack.of(self), f"Fleet{name}", value=self.fleet.auto_scaling_group_name)
 
     def _extra_groups(self) -> list[ec2.ISecurityGroup]:
         return [
@@ -126,7 +124,7 @@ class NodeFleet(Construct):
     def _reservation(self, zone: str) -> ICapacity:
         settings, name = self._group.capacity, f"capacity/{self._group.name}"
         group_name = self._group.placement.group_name
-        if settings.create is not None and in_a_placement_group(self._group):
+        if settings.create is not None and makes_placement_group(self._group, self._project.instance_types):
             group_name = self._foundation.value(f"{name}/placement-group")
         placement_group = (
             ec2.PlacementGroup.from_placement_group_name(self, "ReservedGroup", group_name) if group_name else None

@@ -65,8 +65,11 @@ class TrainingStack(cdk.Stack):
         )
         # Exporters on the nodes write with the nodes' roles.
         if training.orchestrator is Orchestrator.EC2:
-            for fleet in self._fleets(training):
+            names = {}
+            for name, fleet in self._fleets(training):
                 metrics.grant_remote_write(fleet)
+                names[name] = fleet.auto_scaling_group_name
+            cdk.CfnOutput(self, "Fleets", value=self.to_json_string(names), description="Auto Scaling groups, as JSON")
         else:
             metrics.grant_remote_write(self._hyperpod(training, folder).execution_role)
 
@@ -112,10 +115,10 @@ class TrainingStack(cdk.Stack):
         cdk.CfnOutput(self, "ClusterArn", value=cluster.cluster_arn)
         return cluster
 
-    def _fleets(self, training: Training) -> Iterator[GpuFleet]:
+    def _fleets(self, training: Training) -> Iterator[tuple[str, GpuFleet]]:
         file_system = self._file_system() if self._project.storage.lustre else None
         for group in sorted(training.node_groups, key=lambda group: group.name):
-            yield NodeFleet(
+            node_fleet = NodeFleet(
                 self,
                 f"Group-{group.name}",
                 project=self._project,
@@ -124,7 +127,8 @@ class TrainingStack(cdk.Stack):
                 subnet=self._subnet,
                 security_group=self._efa_group,
                 file_system=file_system,
-            ).fleet
+            )
+            yield group.name, node_fleet.fleet
 
     def _key(self) -> kms.IKey:
         return kms.Key.from_key_arn(self, "Key", self._foundation.value("key-arn"))

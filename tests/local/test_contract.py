@@ -69,9 +69,11 @@ def test_we_register_nothing_that_no_example_uses(in_server: Callable[[str], Any
     )
     assert ours == {
         "AWS::APS::Workspace",
+        "AWS::EC2::CapacityReservation",
         "AWS::EC2::EIP",
         "AWS::EC2::FlowLog",
         "AWS::EC2::NatGateway",
+        "AWS::EC2::PlacementGroup",
         "AWS::EC2::SecurityGroupEgress",
         "AWS::EC2::SecurityGroupIngress",
         "AWS::FSx::DataRepositoryAssociation",

@@ -107,8 +107,10 @@ def test_dcgm(slurm: Slurm, tmp_path: Path) -> None:
         dcgmi="""\
 cat <<EOF
 {"DCGM Diagnostic": {"test_categories": [{"category": "Hardware", "tests": [
- {"name": "memory", "results": [{"entity_group": "GPU", "entity_id": 0, "status": "Pass"}]}]}]}}
-EOF""",
+ {"name": "memory", "results": [RESULTS]}]}]}}
+EOF""".replace(
+            "RESULTS", ", ".join(f'{{"entity_group": "GPU", "entity_id": {n}, "status": "Pass"}}' for n in range(8))
+        ),
     )
     log = slurm.job(written(tmp_path, Job.DCGM_LEVEL_2, nodes()), stubs=stand_in)
     lines = judge(Job.DCGM_LEVEL_2, log, nodes())
@@ -124,3 +126,9 @@ def test_lustre(slurm: Slurm, tmp_path: Path) -> None:
     log = slurm.job(written(tmp_path, Job.LUSTRE, of), stubs=stand_in, GIB="1")
     lines = judge(Job.LUSTRE, log, of)
     assert [line.status for line in lines] == [Status.PASS, Status.PASS], lines
+    # A disk that is full, or a server that is gone, is no throughput.
+    tools(tmp_path, dd='[[ "$*" == */dev/zero* ]]')
+    log = slurm.job(written(tmp_path, Job.LUSTRE, of), stubs=stand_in, GIB="1")
+    failed = [str(line) for line in judge(Job.LUSTRE, log, of)]
+    assert failed
+    assert all(line.startswith("FAIL read on gpu") and line.endswith("failed") for line in failed), failed

@@ -12,9 +12,11 @@ from syrupy.extensions.json import JSONSnapshotExtension
 
 from tests.stacks.conftest import EXAMPLES, Synthesize
 
+BILLED = [("ec2-odcr.yaml", "CapacityStack")]
+ALWAYS = [(example, stack) for stack in ("FoundationStack", "TrainingStack") for example in EXAMPLES]
 
-@pytest.mark.parametrize("stack", ["FoundationStack", "TrainingStack"])
-@pytest.mark.parametrize("example", EXAMPLES)
+
+@pytest.mark.parametrize(("example", "stack"), [*ALWAYS, *BILLED])
 def test_reference_templates(
     synthesize: Synthesize, root: Path, snapshot: SnapshotAssertion, example: str, stack: str
 ) -> None:

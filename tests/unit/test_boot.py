@@ -7,7 +7,7 @@ import os
 import shutil
 import stat
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from fmblocks.catalog import instance_types
 from fmblocks.compute.boot import boot_script
 from fmblocks.compute.launch_profile import LEFT_ALONE, as_script, launch_profile
 
-REAL = ("bash", "date", "mkdir", "cat", "grep", "awk", "cp", "mv", "readlink", "python3")
+REAL = ("bash", "chmod", "date", "mkdir", "cat", "grep", "awk", "cp", "mv", "readlink", "python3")
 # Commands of the system: each notes that it was called, and answers what the test says.
 STUBBED = (
     "logger", "mountpoint", "mdadm", "blkid", "mkfs.xfs", "mount", "docker", "systemctl", "ip", "modprobe", "lnetctl",
@@ -44,10 +44,27 @@ class Node:
         file.chmod(file.stat().st_mode | stat.S_IEXEC)
 
     def boot(self, script: str) -> list[str]:
-        """Run the script; give back what it called."""
-        (self.root / "calls").write_text("")
+        """Run the script as cloud-init does; give back what it called."""
         file = self.root / "boot.sh"
         file.write_text(script)
+        return self._run(file)
+
+    def reboot(self) -> list[str]:
+        """Lose what a reboot loses, and run what systemd runs."""
+        for gone in ("mounted", "nets"):
+            (self.root / gone).unlink(missing_ok=True)
+        return self._run(self.root / "usr/local/sbin/fmblocks-boot")
+
+    def efa(self, *names: str, driver: str = "efa") -> None:
+        """Make network devices of a driver, as sysfs shows them."""
+        (self.root / "drivers" / driver).mkdir(parents=True, exist_ok=True)
+        for name in names:
+            device = self.root / "sys/class/infiniband" / name / "device"
+            device.mkdir(parents=True)
+            (device / "driver").symlink_to(self.root / "drivers" / driver)
+
+    def _run(self, file: Path) -> list[str]:
+        (self.root / "calls").write_text("")
         environment = {"PATH": str(self.bin), "FMBLOCKS_ROOT": str(self.root), "HOSTNAME": "node-1"}
         subprocess.run([shutil.which("bash") or "bash", str(file)], env=environment, check=True, timeout=60)
         return (self.root / "calls").read_text().splitlines()
@@ -84,7 +101,12 @@ def node(tmp_path: Path) -> Node:
         f'echo "${{@: -1}}" | grep -o "[^ ]*$" | awk -v r="{made.root}" \'{{sub(r, ""); print}}\' >>"{made.root}/mounted"',
     )
     made.answer("blkid", "exit 2")
-    made.answer("ip", 'echo "default via 10.0.0.1 dev ens5"'.replace("default", "default"))
+    made.answer("ip", 'echo "default via 10.0.0.1 dev ens5"')
+    # LNet remembers what was added until the next start.
+    made.answer(
+        "lnetctl",
+        f'nets="{made.root}/nets"; case "$1 $2" in "net add") echo "$4 $6" >>"$nets" ;; "net show") grep -s "$4" "$nets" ;; esac; exit 0',
+    )
     return made
 
 
@@ -138,7 +160,13 @@ def test_instance_store_becomes_one_volume_with_containers_on_it(node: Node, scr
     assert any(call.startswith("mkfs.xfs") for call in calls)
     settings = json.loads((node.root / "etc/docker/daemon.json").read_text())
     assert settings == {"runtimes": {"nvidia": {}}, "data-root": "/local/docker"}
-    assert "systemctl restart docker" in calls
+    # Engines that keep images with containerd are moved too; both were running when cloud-init came.
+    assert (node.root / "mounted").read_text().splitlines() == ["/local", "/var/lib/containerd"]
+    stopped, started = (
+        calls.index("systemctl stop docker.socket docker containerd"),
+        calls.index("systemctl start containerd docker"),
+    )
+    assert stopped < next(n for n, call in enumerate(calls) if call.startswith("mount --bind")) < started
 
 
 def test_one_disk_needs_no_array(node: Node, script: Callable[..., str]) -> None:
@@ -160,17 +188,15 @@ def test_lustre_over_tcp(node: Node, script: Callable[..., str]) -> None:
     assert not any(call.startswith("lnetctl") for call in calls)
     assert "mount /fsx" in calls
     (line,) = (node.root / "etc/fstab").read_text().splitlines()
-    assert line.startswith("fs-1.fsx.us-west-2.amazonaws.com@tcp:/abcdef /fsx lustre noatime,flock,lazystatfs,_netdev")
-
-
-def test_a_second_boot_changes_nothing(node: Node, script: Callable[..., str]) -> None:
-    text = script(efa=True)
-    node.devices("sys/class/infiniband", "rdmap0s31", "rdmap1s31")
-    node.devices(STORE, f"{DISK}0")
-    node.answer(
-        "lnetctl",
-        f'[[ $1 == net && $2 == add ]] && echo "${{*: -1}} $*" >>"{node.root}/nets"; [[ $2 == show ]] && cat "{node.root}/nets" 2>/dev/null; exit 0',
+    assert line.startswith(
+        "fs-1.fsx.us-west-2.amazonaws.com@tcp:/abcdef /fsx lustre noauto,noatime,flock,lazystatfs,_netdev"
     )
+
+
+def test_again_changes_nothing(node: Node, script: Callable[..., str]) -> None:
+    text = script(efa=True)
+    node.efa("rdmap0s31", "rdmap1s31")
+    node.devices(STORE, f"{DISK}0")
     first = node.boot(text)
     before = {
         file: file.read_bytes()
@@ -184,19 +210,76 @@ def test_a_second_boot_changes_nothing(node: Node, script: Callable[..., str]) -
     assert after == before
 
 
+def test_a_reboot_brings_everything_back(node: Node, script: Callable[..., str]) -> None:
+    """Cloud-init runs user data once: without the unit Lustre came back over TCP and containers on the root volume."""
+    node.efa("rdmap0s31", "rdmap1s31")
+    node.devices(STORE, f"{DISK}0")
+    assert "systemctl enable fmblocks-boot.service" in node.boot(script(efa=True))
+    unit = (node.root / "etc/systemd/system/fmblocks-boot.service").read_text()
+    assert "ExecStart=/usr/local/sbin/fmblocks-boot\n" in unit
+    assert "Before=containerd.service docker.service\n" in unit
+    assert os.access(node.root / "usr/local/sbin/fmblocks-boot", os.X_OK)
+    # Both wait for the unit; the disk has kept its file system.
+    node.answer("systemctl", "[[ $1 != is-active ]]")
+    node.answer("blkid", "exit 0")
+    calls = node.reboot()
+    assert not any(
+        call.startswith(("mkfs.xfs", "systemctl start", "systemctl stop", "systemctl enable")) for call in calls
+    )
+    assert [call for call in calls if call.startswith("lnetctl net add --net efa")]
+    assert (node.root / "mounted").read_text().splitlines() == ["/local", "/var/lib/containerd", "/fsx"]
+    (line,) = (node.root / "etc/fstab").read_text().splitlines()
+    assert " lustre noauto," in line  # else systemd mounts it before LNet knows EFA
+
+
+def test_instance_store_that_fails_is_told(node: Node, script: Callable[..., str]) -> None:
+    node.devices(STORE, f"{DISK}0")
+    node.answer("mkfs.xfs", "exit 1")
+    calls = node.boot(script(lustre=False))
+    assert "the instance store could not be set up" in node.log
+    assert not any(call.startswith("mount ") for call in calls)
+
+
 @pytest.mark.parametrize(
     ("number", "chosen"),
-    [(32, [f"rdmap{n:02}s0" for n in range(0, 32, 4)]), (16, ["rdmap00s0", "rdmap15s0"]), (1, ["rdmap00s0"])],
+    [
+        (32, range(0, 32, 4)),
+        (16, range(0, 16, 2)),
+        (8, range(8)),
+        (4, (0, 3)),
+        (1, (0,)),
+    ],
 )
 def test_lustre_over_efa_uses_some_of_the_devices(
-    node: Node, script: Callable[..., str], number: int, chosen: list[str]
+    node: Node, script: Callable[..., str], number: int, chosen: Iterable[int]
 ) -> None:
-    node.devices("sys/class/infiniband", *[f"rdmap{n:02}s0" for n in range(number)])
+    node.efa(*[f"rdmap{n:02}s0" for n in range(number)])
     calls = node.boot(script(efa=True))
     added = [call.split()[6] for call in calls if call.startswith("lnetctl net add --net efa")]
-    assert added == chosen
+    assert added == [f"rdmap{n:02}s0" for n in chosen]
     assert "modprobe kefalnd ipif_name=ens5" in calls
     assert calls.index("lnetctl udsp add --src efa --priority 0") < calls.index("mount /fsx")
+
+
+def test_devices_of_other_drivers_are_no_efa(node: Node, script: Callable[..., str]) -> None:
+    """Nodes with B200 have NVIDIA's own beside EFA's, and they come first."""
+    node.efa("ibp115s0f0", "ibp116s0f0", driver="mlx5_core")
+    node.efa("rdmap0s31", "rdmap1s31")
+    calls = node.boot(script("p6-b200.48xlarge", efa=True))
+    added = [call.split()[6] for call in calls if call.startswith("lnetctl net add --net efa")]
+    assert added == ["rdmap0s31", "rdmap1s31"]
+
+
+def test_a_device_that_fails_does_not_take_the_others_with_it(node: Node, script: Callable[..., str]) -> None:
+    node.efa("rdmap0s31", "rdmap1s31")
+    node.answer(
+        "lnetctl",
+        f'[[ "$*" == *add*rdmap0* ]] && exit 1; [[ $2 == add ]] && echo "$4 $6" >>"{node.root}/nets"; '
+        f'[[ $2 == show ]] && grep -s "$4" "{node.root}/nets"; exit 0',
+    )
+    node.boot(script(efa=True))
+    assert "Lustre does without the EFA device rdmap0s31" in node.log
+    assert "Lustre talks over EFA" in node.log
 
 
 @pytest.mark.parametrize(
@@ -206,7 +289,7 @@ def test_lustre_over_efa_uses_some_of_the_devices(
 def test_what_fails_is_told_and_keeps_the_node_alive(
     node: Node, script: Callable[..., str], command: str, said: str
 ) -> None:
-    node.devices("sys/class/infiniband", "rdmap0s31")
+    node.efa("rdmap0s31")
     node.answer(command, "exit 1")
     calls = node.boot(script(efa=True))
     assert said in node.log

@@ -309,6 +309,91 @@ def test_a_placement_group_and_capacity_that_does_not_stand_in_it(stack: cdk.Sta
     )
     assert template("C", capacity=own).placement_group is group
     assert warned(stack, "/S/C") == "[]"
+    other = ec2.PlacementGroup.from_placement_group_name(stack, "Other", "other")
+    with pytest.raises(fm.FindingsError, match=r"PG-13\] placement_group: other is not S/"):
+        template("D", capacity=own, placement_group=other)
+
+
+def test_only_what_is_known_of_a_group_is_held_against_it(stack: cdk.Stack, template: Make) -> None:
+    spread = ec2.PlacementGroup(stack, "Spread", strategy=ec2.PlacementGroupStrategy.SPREAD)
+    template("A", instance_type="t3.large", placement_group=spread)
+    template(
+        "B", instance_type="t3.large", placement_group=ec2.PlacementGroup.from_placement_group_name(stack, "I", "i")
+    )
+    with pytest.raises(fm.FindingsError, match=r"PG-07\] placement_group: cluster"):
+        template("C", instance_type="t3.large", placement_group=placed(stack))
+    with pytest.raises(fm.FindingsError, match=r"PG-12\] placement_group: .*spread"):
+        fm.CapacityReservation(
+            stack,
+            "R",
+            instance_type="p5.48xlarge",
+            instance_count=1,
+            availability_zone="usw2-az2",
+            placement_group=spread,
+        )
+
+
+def test_a_reservation_feeds_its_own_type(stack: cdk.Stack, template: Make) -> None:
+    bought = fm.CapacityReservation(
+        stack, "R", instance_type="p5.48xlarge", instance_count=1, availability_zone="usw2-az2"
+    )
+    template("A", capacity=bought)
+    with pytest.raises(fm.FindingsError, match=r"FMB-40\] capacity: the reservation serves S/R, of p5.48xlarge"):
+        template("B", instance_type="p5en.48xlarge", capacity=bought)
+    with pytest.raises(fm.FindingsError, match=r"FMB-25\] capacity: cr-1"):
+        template("C", capacity=fm.CapacityBlock(capacity_reservation_id="cr-1"))
+
+
+def test_zones_that_cannot_be_compared_are_not(stack: cdk.Stack, fleet: Make) -> None:
+    """Subnets of ec2.Vpc have names of zones, what was bought has an id: they may be the same zone."""
+    fleet(capacity=block(), in_zone="us-west-2b")
+    assert "CB-07" not in warned(stack, "/S/Fleet")
+
+
+def test_a_zone_that_is_not_looked_up_yet_is_no_mistake(stack: cdk.Stack) -> None:
+    fm.CapacityReservation(stack, "R", instance_type="p5.48xlarge", instance_count=1, availability_zone="dummy1a")
+
+
+def test_one_group_that_is_open_to_itself_is_enough(stack: cdk.Stack, network: fm.ClusterVpc, template: Make) -> None:
+    """The rules of all groups of an interface count together."""
+    monitoring = ec2.SecurityGroup(stack, "Monitoring", vpc=network.vpc)
+    efa = fm.EfaSecurityGroup(stack, "Fabric", vpc=network.vpc)
+    assert template("A", security_groups=[efa, monitoring]).node.validate() == []
+    assert "EFA-12" in str(template("B", security_groups=[monitoring]).node.validate())
+
+
+def test_a_fleet_waits_for_its_way_out_and_asks_for_its_least(
+    stack: cdk.Stack, fleet: Make, network: fm.ClusterVpc
+) -> None:
+    fleet(capacity=block(), launch=fm.Launch.SCHEDULED, count=4, min_count=3)
+    waits = only(stack, "AWS::AutoScaling::AutoScalingGroup")["DependsOn"]
+    logical = {stack.get_logical_id(child) for child in network.node.find_all() if isinstance(child, ec2.CfnRoute)}
+    assert logical & set(waits)
+    actions = assertions.Template.from_stack(stack).find_resources("AWS::AutoScaling::ScheduledAction").values()
+    assert sorted(one["Properties"]["MinSize"] for one in actions) == [0, 3]
+
+
+def test_rules_for_lustre_stay_when_a_template_goes(cdk_context: dict[str, Any]) -> None:
+    """EC2 refuses a rule twice, and CloudFormation creates before it deletes."""
+
+    def ids(*names: str) -> set[str]:
+        app = cdk.App(context=cdk_context)
+        base, nodes = cdk.Stack(app, "Base"), cdk.Stack(app, "Nodes")
+        vpc = fm.ClusterVpc(base, "Network", availability_zones=["1"])
+        group = fm.EfaSecurityGroup(base, "Efa", vpc=vpc.vpc)
+        lustre = fm.LustreFileSystem(
+            base, "Lustre", vpc=vpc.vpc, vpc_subnet=vpc.primary_subnet, capacity_gib=1200, throughput_mbps_per_tib=125
+        )
+        for name in names:
+            fm.EfaLaunchTemplate(nodes, name, instance_type="p5.48xlarge", security_groups=[group], file_system=lustre)
+        found = assertions.Template.from_stack(nodes)
+        rules = set(found.find_resources("AWS::EC2::SecurityGroupIngress"))
+        for one in found.find_resources("AWS::EC2::LaunchTemplate").values():
+            assert rules <= set(one["DependsOn"])
+        return rules
+
+    assert ids("A", "B") == ids("B")
+    assert ids("B")
 
 
 def test_fewer_interfaces_are_warned_about(stack: cdk.Stack, template: Make) -> None:
@@ -467,4 +552,5 @@ def test_a_block_without_its_end_is_warned_about(stack: cdk.Stack, fleet: Make) 
 def test_a_template_is_one_that_others_take(stack: cdk.Stack, template: Make) -> None:
     made = template()
     found = made.launch_template()
+    assert made.launch_template() is found
     assert stack.resolve(found.launch_template_id) == stack.resolve(made.launch_template_id)

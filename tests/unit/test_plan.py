@@ -66,13 +66,16 @@ def test_quotas_are_those_of_who_runs_the_nodes(project_file: Callable[[str], Pa
             "    - {name: cheap, instance_type: p5.48xlarge, count: 1, capacity: spot}\n"
             "    - name: block\n      instance_type: p5.48xlarge\n      count: 4\n"
             "      capacity: {mode: capacity_block, capacity_reservation_id: cr-0123456789abcdef0}\n"
+            "    - name: odcr\n      instance_type: p5.48xlarge\n      count: 3\n"
+            "      capacity: {mode: odcr, capacity_reservation_id: cr-0123456789abcdef1}\n"
         )
     )
     assert [(quota.name, quota.needed) for quota in sums.quotas[:-1]] == [
-        ("EC2: vCPUs of the On-Demand quota that p5 is in", 384),
+        ("EC2: vCPUs of the On-Demand quota that p5 is in", 960),
         ("EC2: vCPUs of the Spot quota that p5 is in", 192),
     ]
     assert "block: 4 × p5.48xlarge, paid with the Capacity Block" in sums.bills_while_idle
+    assert "odcr: 3 × p5.48xlarge, with the reservation, which bills used or not" in sums.bills_while_idle
 
 
 def test_p5_takes_32_addresses_a_node(project_file: Callable[[str], Path]) -> None:

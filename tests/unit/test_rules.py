@@ -681,6 +681,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("NET-02", room([Group(instance_type="g5.xlarge", count=50)], 0, 4096, Orchestrator.HYPERPOD_EKS), room([Group(instance_type="g5.xlarge", alternative_instance_types=("p5.48xlarge",), count=51)], 0, 4096, Orchestrator.HYPERPOD_EKS), "4131 addresses (gpu 4131)"),
     ("PG-12", {"placement": Placement(mode="cluster"), "capacity": CREATE}, {"placement": Placement(mode="spread"), "capacity": CREATE}, "placement.mode: a reservation cannot be used in a spread group"),
     ("PG-12", {"placement": Placement(mode="partition"), "capacity": BLOCK}, {"placement": Placement(mode="partition", group_name="pg-a"), "capacity": ODCR}, "a reservation cannot be used in a partition group"),
+    ("PG-13", {"reserved_in": "pg-a", "placed_in": "pg-a"}, {"reserved_in": "pg-a", "placed_in": "pg-b"}, "placement_group: pg-b is not pg-a, in which the reservation was made"),
+    ("PG-13", {"reserved_in": "pg-a", "placed_in": None}, {"reserved_in": "S/Reserved", "placed_in": "pg-b"}, "leave it out: that of the reservation is taken"),
     ("HP-14", {"mount_path": "/home/shared"}, {"mount_path": "/opt/sagemaker/x"}, "/opt/sagemaker/x lies in /opt/sagemaker, which is not yours"),
     ("HP-14", {"mount_path": "/var/lustre"}, {"mount_path": "/var"}, "/var would hide /var, which the nodes need"),
     ("CB-02", {"capacity": BLOCK, "instance_type": "trn1.32xlarge", "types": TYPES}, {"capacity": BLOCK, "instance_type": "trn1n.32xlarge", "types": TYPES}, "instance_type: Capacity Blocks are not sold for trn1n.32xlarge"),

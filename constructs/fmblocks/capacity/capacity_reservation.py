@@ -16,6 +16,7 @@ from fmblocks.capacity.bought import ICapacity
 from fmblocks.capacity.settings import Capacity, CapacityMode, CreateReservation, Match, Tenancy
 from fmblocks.catalog import normalise, parse_zone
 from fmblocks.compute import rules as compute_rules  # noqa: F401  registers FMB-09
+from fmblocks.compute.efa_placement_group import placement_of
 from fmblocks.compute.settings import InstancePlatform
 from fmblocks.network import rules as network_rules  # noqa: F401  registers FMB-01
 
@@ -40,7 +41,7 @@ class CapacityReservation(cdk.Resource):
         removal_policy: of the reservation itself. Default: DESTROY, which stops the bill.
 
     Raises:
-        FindingsError: rules CR-03, CR-04, CR-05, CR-06, FMB-01, FMB-09.
+        FindingsError: rules CR-03, CR-04, CR-05, CR-06, FMB-01, FMB-09, PG-12.
     """
 
     @typed
@@ -68,7 +69,8 @@ class CapacityReservation(cdk.Resource):
         region = cdk.Stack.of(self).region
         check_arguments(
             self,
-            (*rules.RESERVATION_CONSTRUCT, "FMB-01", "FMB-09"),
+            # Before CDK has looked a VPC up, its zones are stand-ins.
+            (*rules.RESERVATION_CONSTRUCT, "FMB-09", "PG-12", *(() if _stand_in(availability_zone) else ("FMB-01",))),
             {
                 "instance_type": kind,
                 "types": instance_types(self),
@@ -76,8 +78,13 @@ class CapacityReservation(cdk.Resource):
                 "count": instance_count,
                 "availability_zones": [availability_zone],
                 "region": None if unresolved(region) else region,
+                "placement": placement_of(placement_group),
             },
-            names={"count": "instance_count", "availability_zones": "availability_zone"},
+            names={
+                "count": "instance_count",
+                "availability_zones": "availability_zone",
+                "placement.mode": "placement_group",
+            },
         )
         self.instance_type = kind
         self.platform = platform
@@ -201,6 +208,10 @@ class CapacityReservation(cdk.Resource):
             availability_zone: where its reservations stand. Default: not known.
         """
         return _Imported(scope, id, None, resource_group_arn, availability_zone, None, Tenancy.DEFAULT)
+
+
+def _stand_in(zone: str) -> bool:
+    return zone.startswith("dummy1")
 
 
 class _Imported(cdk.Resource):

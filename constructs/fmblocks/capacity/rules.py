@@ -162,7 +162,7 @@ def block_size(*, node_groups: Sequence[Bought]) -> Iterator[Violation]:
 
 @rule("FMB-40")
 def one_type_per_reservation(*, node_groups: Sequence[Bought]) -> Iterator[Violation]:
-    """A reservation and a Capacity Block hold instances of one type."""
+    """A reservation and a Capacity Block hold instances of one type, and one is not the other."""
     users: dict[str, Bought] = {}
     for index, group in enumerate(node_groups):
         reservation = group.capacity.capacity_reservation_id
@@ -170,6 +170,9 @@ def one_type_per_reservation(*, node_groups: Sequence[Bought]) -> Iterator[Viola
         if first.instance_type != group.instance_type:
             text = f"{reservation} serves {first.name}, of {first.instance_type}: it cannot feed {group.instance_type}"
             yield Violation(f"node_groups[{index}].capacity.capacity_reservation_id", text, "one of the two is wrong")
+        elif first.capacity.mode is not group.capacity.mode:
+            text = f"{group.capacity.mode}, but {first.name} uses {reservation} as {first.capacity.mode}"
+            yield Violation(f"node_groups[{index}].capacity.mode", text, "one of the two is wrong")
 
 
 # Instances of one NVLink domain. Source: the rule.

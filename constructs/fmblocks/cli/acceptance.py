@@ -56,7 +56,9 @@ def judge_log(
     job: Annotated[Job, typer.Argument(help="Which job printed the log.")],
     log: Annotated[Path, typer.Argument(help="Everything it printed.", exists=True, dir_okay=False)],
     nodes: Annotated[int | None, typer.Option(help="Nodes it ran on. Default: all of the group.")] = None,
-    baseline: Annotated[float | None, typer.Option(help="GB/s bus bandwidth of an earlier good all-reduce.")] = None,
+    baseline: Annotated[
+        float | None, typer.Option(min=1, help="GB/s bus bandwidth of an earlier good all-reduce.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what the log of a job means: exit code 1 when a node is not fit."""

@@ -94,6 +94,9 @@ def kubernetes(job: Job, nodes: Nodes, *, image: str, namespace: str = "default"
         # EFA pins huge pages for its own use: a pod without them falls back to small ones.
         resources |= {"vpc.amazonaws.com/efa": str(nodes.interfaces), "hugepages-2Mi": "5120Mi"}
     meta = {"name": name, "namespace": namespace, "labels": labels}
+    # HyperPod's nodes carry SageMaker's name of their type.
+    names = [nodes.kind.name, f"ml.{nodes.kind.name}"]
+    of_type = {"matchExpressions": [{"key": "node.kubernetes.io/instance-type", "operator": "In", "values": names}]}
     command = (
         f"torchrun --nnodes={nodes.count} --nproc-per-node={gpus} --node-rank=$JOB_COMPLETION_INDEX "
         f"--rdzv-backend=c10d --rdzv-endpoint={name}-0.{name}:29500 /fmblocks/all_reduce.py"
@@ -101,14 +104,14 @@ def kubernetes(job: Job, nodes: Nodes, *, image: str, namespace: str = "default"
     pod = {
         "restartPolicy": "Never",
         "subdomain": name,
-        "nodeSelector": {"node.kubernetes.io/instance-type": nodes.kind.name},
         # One pod per node, in one zone as the node group is.
         "affinity": {
+            "nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [of_type]}},
             "podAntiAffinity": {
                 "requiredDuringSchedulingIgnoredDuringExecution": [
                     {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
                 ]
-            }
+            },
         },
         "tolerations": [{"key": "nvidia.com/gpu", "operator": "Exists", "effect": "NoSchedule"}],
         "containers": [

@@ -1,5 +1,6 @@
-# Run once by cloud-init. FMBLOCKS_… are set above this line. Every step can be repeated, and none keeps the node from
-# starting: what failed is in the journal (journalctl -t fmblocks) and in /var/log/fmblocks-boot.log.
+# Run by cloud-init at the first start and by a unit of systemd at every further one. FMBLOCKS_… are set above this
+# line. Every step can be repeated, and none keeps the node from starting: what failed is in the journal (journalctl
+# -t fmblocks) and in /var/log/fmblocks-boot.log.
 set -uo pipefail
 
 log() {
@@ -16,6 +17,30 @@ retry() { # retry TIMES SECONDS COMMAND…
     ((attempt == times)) || sleep "$pause"
   done
   return 1
+}
+
+every_start() { # cloud-init runs user data once; LNet, /local and bind mounts are gone after a reboot
+  local root=${FMBLOCKS_ROOT:-} own
+  own=$root/usr/local/sbin/fmblocks-boot
+  [[ $0 != "$own" ]] || return 0
+  mkdir -p "$root/usr/local/sbin" "$root/etc/systemd/system"
+  cp "$0" "$own.new" && chmod 0755 "$own.new" && mv -f "$own.new" "$own" || return 1
+  cat >"$root/etc/systemd/system/fmblocks-boot.service" <<'UNIT' || return 1
+[Unit]
+Description=Instance store, containers and Lustre of this node
+Wants=network-online.target
+After=network-online.target dlami-nvme.service
+Before=containerd.service docker.service
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+ExecStart=/usr/local/sbin/fmblocks-boot
+
+[Install]
+WantedBy=multi-user.target
+UNIT
+  systemctl daemon-reload && systemctl enable fmblocks-boot.service
 }
 
 instance_store() { # one volume of all instance-store disks, for containers and scratch
@@ -38,20 +63,28 @@ instance_store() { # one volume of all instance-store disks, for containers and 
   local volume=${disks[0]}
   if ((${#disks[@]} > 1)); then
     volume=$root/dev/md/fmblocks
-    [[ -e $volume ]] || mdadm --create "$volume" --level=0 --force --run --raid-devices=${#disks[@]} "${disks[@]}" || return 1
+    [[ -e $volume ]] || mdadm --create "$volume" --level=0 --force --run --raid-devices=${#disks[@]} "${disks[@]}" || return 2
   fi
   # Instance store is empty after a stop, so there is nothing to keep.
-  blkid "$volume" >/dev/null 2>&1 || mkfs.xfs -q -f "$volume" || return 1
-  mount -o noatime "$volume" "$root$FMBLOCKS_LOCAL"
+  blkid "$volume" >/dev/null 2>&1 || mkfs.xfs -q -f "$volume" || return 2
+  mount -o noatime "$volume" "$root$FMBLOCKS_LOCAL" || return 2
 }
 
 containers() { # images of tens of GB would fill the root volume
-  local root=${FMBLOCKS_ROOT:-} settings
+  local root=${FMBLOCKS_ROOT:-} settings service running=()
   command -v docker >/dev/null || return 0
   settings=$root/etc/docker/daemon.json
-  mkdir -p "$root$FMBLOCKS_LOCAL/docker" "$root/etc/docker"
+  # At a later start both wait for this script: they do not run, and starting them here would wait for itself.
+  for service in docker containerd; do
+    systemctl is-active -q "$service" && running+=("$service")
+  done
+  ((${#running[@]} == 0)) || systemctl stop docker.socket "${running[@]}"
+  mkdir -p "$root$FMBLOCKS_LOCAL/docker" "$root$FMBLOCKS_LOCAL/containerd" "$root/var/lib/containerd" "$root/etc/docker"
+  # Newer engines keep images with containerd, whatever docker's data-root says.
+  mountpoint -q "$root/var/lib/containerd" ||
+    mount --bind "$root$FMBLOCKS_LOCAL/containerd" "$root/var/lib/containerd" || log "containerd stays on the root volume"
   [[ -s $settings ]] || echo '{}' >"$settings"
-  python3 - "$settings" "$FMBLOCKS_LOCAL/docker" <<'PYTHON' || return 1
+  python3 - "$settings" "$FMBLOCKS_LOCAL/docker" <<'PYTHON' || log "docker stays on the root volume"
 import json, os, sys
 path, root = sys.argv[1:]
 with open(path) as file:
@@ -62,22 +95,22 @@ if settings.get("data-root") != root:
         json.dump(settings, file, indent=1)
     os.replace(path + ".new", path)
 PYTHON
-  systemctl restart docker
+  ((${#running[@]} == 0)) || systemctl start containerd docker
 }
 
 lustre_over_efa() { # source: FSx for Lustre User Guide, Configuring EFA clients
   local root=${FMBLOCKS_ROOT:-} interface device devices=() chosen=()
   interface=$(ip -o -4 route show default | awk '{print $5; exit}')
-  for device in "$root"/sys/class/infiniband/*; do
-    [[ -e $device ]] && devices+=("${device##*/}")
+  for device in "$root"/sys/class/infiniband/*; do # beside EFA there may be NVIDIA's own devices, which are not for it
+    [[ $(readlink -f "$device/device/driver") == */efa ]] && devices+=("${device##*/}")
   done
   if ((${#devices[@]} == 0)) || [[ -z $interface ]]; then
     log "no EFA device: Lustre is mounted over TCP"
     return 1
   fi
-  # One device of every four where there are 32, else the first and the last: as AWS's own client set-up does.
-  if ((${#devices[@]} >= 32)); then
-    for ((at = 0; at < ${#devices[@]}; at += 4)); do chosen+=("${devices[at]}"); done
+  # Eight where there are as many, spread over the buses, else the first and the last: as AWS's own client set-up does.
+  if ((${#devices[@]} >= 8)); then
+    for ((at = 0; at < 8; at++)); do chosen+=("${devices[at * ${#devices[@]} / 8]}"); done
   else
     chosen=("${devices[0]}")
     ((${#devices[@]} > 1)) && chosen+=("${devices[-1]}")
@@ -86,8 +119,9 @@ lustre_over_efa() { # source: FSx for Lustre User Guide, Configuring EFA clients
   lnetctl net show --net tcp 2>/dev/null | grep -q "$interface" || lnetctl net add --net tcp --if "$interface" || return 1
   for device in "${chosen[@]}"; do
     lnetctl net show --net efa 2>/dev/null | grep -q "$device" && continue
-    lnetctl net add --net efa --if "$device" --peer-credits 32 || return 1
+    lnetctl net add --net efa --if "$device" --peer-credits 32 || log "Lustre does without the EFA device $device"
   done
+  lnetctl net show --net efa 2>/dev/null | grep -q efa || return 1
   lnetctl set discovery 1 && lnetctl udsp add --src efa --priority 0 || true
   log "Lustre talks over EFA: ${chosen[*]}"
 }
@@ -96,14 +130,16 @@ mount_lustre() {
   local root=${FMBLOCKS_ROOT:-} source
   source=$FMBLOCKS_LUSTRE_DNS@tcp:/$FMBLOCKS_LUSTRE_NAME
   if ! command -v mount.lustre >/dev/null; then
+    command -v dnf >/dev/null || { log "the image has no Lustre client, and no dnf to install it"; return 1; }
     retry 5 20 dnf install -y -q lustre-client || return 1
   fi
   if [[ $FMBLOCKS_LUSTRE_EFA == true ]]; then
     lustre_over_efa || log "EFA for Lustre could not be set up: it is mounted over TCP"
   fi
   mkdir -p "$root$FMBLOCKS_LUSTRE_PATH"
+  # Not mounted by systemd: LNet has to be set up before, or Lustre comes back over TCP.
   grep -qs "^$source " "$root/etc/fstab" ||
-    echo "$source $FMBLOCKS_LUSTRE_PATH lustre noatime,flock,lazystatfs,_netdev,x-systemd.requires=network-online.target 0 0" \
+    echo "$source $FMBLOCKS_LUSTRE_PATH lustre noauto,noatime,flock,lazystatfs,_netdev 0 0" \
       >>"$root/etc/fstab"
   mountpoint -q "$root$FMBLOCKS_LUSTRE_PATH" || retry 10 15 mount "$FMBLOCKS_LUSTRE_PATH"
 }
@@ -121,9 +157,12 @@ launch_profile() {
 
 main() {
   log "booting $FMBLOCKS_INSTANCE_TYPE"
-  if instance_store; then
-    containers || log "containers stay on the root volume"
-  fi
+  every_start || log "nothing of this will be done at the next start"
+  instance_store
+  case $? in
+    0) containers || log "containers stay on the root volume" ;;
+    2) log "the instance store could not be set up: containers stay on the root volume" ;;
+  esac
   if [[ -n ${FMBLOCKS_LUSTRE_DNS:-} ]]; then
     mount_lustre || log "Lustre is not mounted"
   fi

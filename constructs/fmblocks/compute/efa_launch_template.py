@@ -15,10 +15,12 @@ from fmblocks._edge import check_arguments, instance_types, member, typed, unres
 from fmblocks._tags import TagSpecifications
 from fmblocks.capacity import rules as capacity_rules
 from fmblocks.capacity.bought import ICapacity, OnDemandCapacity
+from fmblocks.capacity.capacity_reservation import CapacityReservation
 from fmblocks.capacity.settings import Capacity, CapacityMode, Tenancy
 from fmblocks.catalog import InstanceType, normalise
 from fmblocks.compute import rules
 from fmblocks.compute.boot import boot_script
+from fmblocks.compute.efa_placement_group import placement_of
 from fmblocks.compute.images import image_parameter
 from fmblocks.compute.interfaces import layout
 from fmblocks.compute.settings import (
@@ -72,7 +74,8 @@ class EfaLaunchTemplate(cdk.Resource):
         user_data: instead of our own boot script. Default: that script.
 
     Raises:
-        FindingsError: rules CB-02, CB-21, EFA-01 to 08, 18, 25 and 27, FMB-09, FMB-30, FSX-15, PG-07, X-01, X-03, X-08.
+        FindingsError: rules CB-02, CB-21, EFA-01 to 08, 18, 25 and 27, FMB-09, FMB-25, FMB-30, FMB-40, FSX-15, PG-07,
+            PG-13, X-01, X-03, X-08.
     """
 
     @typed
@@ -125,12 +128,17 @@ class EfaLaunchTemplate(cdk.Resource):
         over_efa = bool(file_system and file_system.efa_enabled and kind.fsx_lustre_efa_client and self.has_efa)
         boot = user_data or boot_script(kind, file_system=file_system, mount_path=mount_path, over_efa=over_efa)
 
+        self._launch_template: ec2.ILaunchTemplate | None = None
         self._connections = ec2.Connections(security_groups=list(security_groups))
+        self.security_groups = tuple(security_groups)
         if self.has_efa:
-            self.node.add_validation(SelfRulesValidation(self, security_groups))
+            # The rules of all groups of an interface count together.
+            self.node.add_validation(SelfRulesValidation(self, security_groups, one_is_enough=True))
         if file_system is not None:
+            home = self._home_of_client_rules(file_system)
             for group in security_groups:
-                file_system.add_client(f"Nodes{group.node.addr[-8:]}", group, scope=self)
+                file_system.add_client(f"Nodes{group.node.addr[-8:]}", group, scope=home)
+            self.node.add_dependency(home)
 
         self.resource = ec2.CfnLaunchTemplate(
             self,
@@ -192,18 +200,27 @@ class EfaLaunchTemplate(cdk.Resource):
 
     def launch_template(self) -> ec2.ILaunchTemplate:
         """The same as constructs of aws-cdk-lib take it."""
-        return ec2.LaunchTemplate.from_launch_template_attributes(
-            self, "LaunchTemplate", launch_template_id=self.launch_template_id, version_number=self.latest_version
-        )
+        if self._launch_template is None:
+            self._launch_template = ec2.LaunchTemplate.from_launch_template_attributes(
+                self, "LaunchTemplate", launch_template_id=self.launch_template_id, version_number=self.latest_version
+            )
+        return self._launch_template
+
+    def _home_of_client_rules(self, file_system: ILustreFileSystem) -> Construct:
+        """One for all templates of a stack: rules below one of them would move when it goes, and EC2 refuses a twin."""
+        stack, id = cdk.Stack.of(self), f"LustreClients{file_system.node.addr[-8:]}"
+        found = stack.node.try_find_child(id)
+        return found if isinstance(found, Construct) else Construct(stack, id)
 
     def _check(
         self, efa: Efa, interfaces: Sequence[NetworkInterface], file_system: ILustreFileSystem | None
     ) -> InstanceType:
         known, stack = instance_types(self), cdk.Stack.of(self)
         bought = self.capacity
-        mode = PlacementMode.CLUSTER if self.placement_group is not None else PlacementMode.AUTO
-        # Whether the group is the one that the capacity was made in, CDK tells by name (a token, but the same one).
-        same = self.placement_group is not None and self.placement_group is bought.placement_group
+        placed = placement_of(self.placement_group)
+        reserved_in = bought.placement_group
+        if placed.mode is not PlacementMode.AUTO and self.placement_group is reserved_in:
+            placed = Placement(mode=placed.mode, group_name="that of the reservation")
         values = {
             "instance_type": self.instance_type,
             "types": known,
@@ -215,7 +232,9 @@ class EfaLaunchTemplate(cdk.Resource):
                 resource_group_arn=bought.resource_group_arn,
                 training_plan_arn=bought.training_plan_arn,
             ),
-            "placement": Placement(mode=mode, group_name="its own" if same else None),
+            "placement": placed,
+            "reserved_in": _called(reserved_in),
+            "placed_in": _called(self.placement_group),
             "region": None if unresolved(stack.region) else stack.region,
         }
         check_arguments(self, ("FMB-09",), values)
@@ -228,8 +247,16 @@ class EfaLaunchTemplate(cdk.Resource):
             "efa.secondary_device_index": "secondary_device_index",
             "capacity.mode": "capacity",
             "placement.mode": "placement_group",
+            "placement.group_name": "placement_group",
+            "capacity.capacity_reservation_id": "capacity",
         }
         check_arguments(self, (*rules.TEMPLATE_CONSTRUCT, *capacity_rules.TEMPLATE_CONSTRUCT), values, names=names)
+        if bought.capacity_reservation_id is not None and not unresolved(bought.capacity_reservation_id):
+            check_arguments(self, ("FMB-25",), values, names=names)
+        if isinstance(bought, CapacityReservation):
+            users = [_User(bought.node.path, bought.instance_type), _User(self.node.path, self.instance_type)]
+            path = {"node_groups[1].capacity.capacity_reservation_id": "capacity"}
+            check_arguments(self, ("FMB-40",), {"node_groups": users}, names=path)
         wired = {**values, "network_interfaces": tuple(interfaces) or layout(kind, efa)}
         laid_out = {"network_interfaces": "efa_interface_type"}  # which is what makes a layout of ours wrong
         check_arguments(self, rules.INTERFACES, wired, names={} if interfaces else laid_out)
@@ -282,6 +309,23 @@ class EfaLaunchTemplate(cdk.Resource):
             group_name=self.placement_group.placement_group_name if self.placement_group else None,
             tenancy="dedicated" if dedicated else None,
         )
+
+
+def _called(group: ec2.IPlacementGroup | None) -> str | None:
+    """The name of a group, or its path where CloudFormation makes the name."""
+    if group is None:
+        return None
+    name = group.placement_group_name
+    return group.node.path if unresolved(name) else name
+
+
+class _User:
+    """What uses a reservation, as rule FMB-40 sees it; the id stands for the reservation, whatever the real one is."""
+
+    def __init__(self, name: str, instance_type: str) -> None:
+        self.name = name
+        self.instance_type = instance_type
+        self.capacity = Capacity.model_construct(mode=CapacityMode.ODCR, capacity_reservation_id="the reservation")
 
 
 class _Client:

@@ -52,4 +52,13 @@ class EfaPlacementGroup(ec2.PlacementGroup):
         resource.add_property_override("Tags", tags or None)
 
 
+def placement_of(group: ec2.IPlacementGroup | None) -> Placement:
+    """What rules are told about a group; the strategy of an imported one is not known."""
+    if group is None:
+        return Placement()
+    if not isinstance(group, ec2.PlacementGroup) or group.strategy is None:
+        return Placement(group_name="an existing group")
+    return Placement(mode=PlacementMode(group.strategy.value.lower()))
+
+
 _NAMES = {"placement.partition_count": "partition_count", "placement.mode": "strategy"}

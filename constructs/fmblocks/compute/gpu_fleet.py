@@ -14,13 +14,14 @@ from constructs import Construct
 
 from fmblocks._edge import check_arguments, instance_types, member, public_among, typed, with_zone, zone_of
 from fmblocks.capacity import rules as capacity_rules
-from fmblocks.capacity.bought import CapacityBlock
+from fmblocks.capacity.bought import CapacityBlock, ICapacity
 from fmblocks.capacity.settings import Capacity, Launch
+from fmblocks.catalog import parse_zone
 from fmblocks.cluster import rules as cluster_rules  # noqa: F401  registers FMB-32
 from fmblocks.cluster.settings import Orchestrator
 from fmblocks.compute import rules
 from fmblocks.compute.efa_launch_template import EfaLaunchTemplate
-from fmblocks.compute.settings import Placement, PlacementMode
+from fmblocks.compute.efa_placement_group import placement_of
 
 # EC2 terminates the instances of a block 30 minutes before its end, those of UltraServers 60 (rule CB-05), and warns
 # ten minutes before that. The fleet is emptied first, so that jobs hear SIGTERM from their own scheduler (rule CB-10).
@@ -106,25 +107,28 @@ class GpuFleet(cdk.Resource):
             if instance_refresh
             else None,
         )
-        self.resource.node.add_dependency(launch_template)
+        # Nodes that start before their way out stands install nothing and mount nothing.
+        self.resource.node.add_dependency(
+            launch_template, *launch_template.security_groups, vpc_subnet.internet_connectivity_established
+        )
         if block is not None:
-            self._schedule(block, count, scheduled=scheduled)
+            self._schedule(block, count, min_count, scheduled=scheduled)
 
-    def _schedule(self, block: CapacityBlock, count: int, *, scheduled: bool) -> None:
+    def _schedule(self, block: CapacityBlock, count: int, min_count: int, *, scheduled: bool) -> None:
         if scheduled and block.start is not None:
-            self._action("Start", block.start, count)
+            self._action("Start", block.start, count, min_count)
         if block.end is not None:
             ultra = self.template.instance_type.startswith("p6e-gb200.")
-            self._action("End", block.end - (_BEFORE_END_OF_ULTRASERVERS if ultra else _BEFORE_END), 0)
+            self._action("End", block.end - (_BEFORE_END_OF_ULTRASERVERS if ultra else _BEFORE_END), 0, 0)
 
-    def _action(self, id: str, at: datetime, size: int) -> None:
+    def _action(self, id: str, at: datetime, size: int, smallest: int) -> None:
         autoscaling.CfnScheduledAction(
             self,
             id,
             auto_scaling_group_name=self.resource.ref,
             start_time=at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
             desired_capacity=size,
-            min_size=0,
+            min_size=smallest,
         )
 
     @property
@@ -166,9 +170,7 @@ class GpuFleet(cdk.Resource):
             "min_count": min_count,
             "instance_type": self.template.instance_type,
             "types": instance_types(self),
-            "placement": Placement(
-                mode=PlacementMode.SPREAD if self._spread() else PlacementMode.AUTO,
-            ),
+            "placement": placement_of(self.template.placement_group),
             "capacity": Capacity.model_construct(
                 mode=bought.capacity_mode,
                 availability_zone=bought.availability_zone,
@@ -178,7 +180,7 @@ class GpuFleet(cdk.Resource):
             ),
             # Where the subnet's zone is not told there is nothing to compare with.
             "orchestrator": Orchestrator.EC2,
-            "primary": zone or bought.availability_zone or "",
+            "primary": (bought.availability_zone if zone is None or _incomparable(zone, bought) else zone) or "",
             "public_subnets": public_among([subnet], None),
         }
         names = {"capacity.availability_zone": "vpc_subnet", "subnets[0]": "vpc_subnet", "capacity.end": "capacity"}
@@ -186,6 +188,8 @@ class GpuFleet(cdk.Resource):
             self, (*rules.FLEET_CONSTRUCT, *capacity_rules.FLEET_CONSTRUCT, "FMB-32", "NET-05"), values, names=names
         )
 
-    def _spread(self) -> bool:
-        group = self.template.placement_group
-        return isinstance(group, ec2.PlacementGroup) and group.strategy is ec2.PlacementGroupStrategy.SPREAD
+
+def _incomparable(zone: str, bought: ICapacity) -> bool:
+    """A name and an id may be the same zone: which names stand for which ids differs between accounts."""
+    here, there = parse_zone(zone), parse_zone(bought.availability_zone or "")
+    return here is not None and there is not None and here.by_id != there.by_id

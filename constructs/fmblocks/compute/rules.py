@@ -314,6 +314,14 @@ def reservation_group(*, placement: Placement, capacity: Capacity) -> Iterator[V
         yield Violation("placement.mode", text, "use cluster, auto or none")
 
 
+@rule("PG-13")
+def in_the_reserved_group(*, reserved_in: str | None, placed_in: str | None) -> Iterator[Violation]:
+    """Instances that target a reservation of a placement group name the same group, or none."""
+    if reserved_in is not None and placed_in is not None and reserved_in != placed_in:
+        text = f"{placed_in} is not {reserved_in}, in which the reservation was made"
+        yield Violation("placement_group", text, "leave it out: that of the reservation is taken")
+
+
 # Source: EC2 User Guide, *Elastic Fabric Adapter*, limitations.
 _ALONE = ("p4d.24xlarge", "p4de.24xlarge", "dl1.24xlarge")
 
@@ -333,7 +341,7 @@ def fabrics(*, node_groups: Sequence[Fabric], types: catalog.Types) -> Iterator[
     for alone in sorted(with_efa & set(_ALONE))[:1]:
         if others := sorted(with_efa - {alone}):
             text = f"{alone} cannot talk over EFA with {', '.join(others)}"
-            yield Violation("node_groups", text, "give it a project of its own, or one type to all groups")
+            yield Violation("node_groups", text, "give it a project of its own, or efa: none to it or the others")
 
 
 # Over the interfaces of a node, written by hand or laid out from the catalogue.
@@ -342,7 +350,7 @@ EC2_GROUP = ("EFA-01", "EFA-02", "EFA-18", "EFA-19", "FMB-30", "FMB-41", "PG-04"
 EVERY_GROUP = ("EFA-25", "FMB-09", "FMB-31", "PG-02", "PG-03", "X-10")
 # At the constructs' edge.
 GROUP_CONSTRUCT = ("PG-03",)
-TEMPLATE_CONSTRUCT = ("EFA-01", "EFA-02", "EFA-18", "EFA-25", "FMB-30", "FMB-41", "PG-07")
+TEMPLATE_CONSTRUCT = ("EFA-01", "EFA-02", "EFA-18", "EFA-25", "FMB-30", "FMB-41", "PG-07", "PG-13")
 FLEET_CONSTRUCT = ("PG-04",)
 # What reaches a construct of ours on HyperPod.
 HYPERPOD_CONSTRUCT = ("EFA-25", "FMB-09", "FMB-31")

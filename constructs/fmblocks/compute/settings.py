@@ -158,6 +158,9 @@ class Image(Settings):
     ssm_parameter: Annotated[Text | None, Field(description="a public or own parameter that holds the id")] = None
     architecture: Annotated[Architecture | None, Field(description="what the image is built for")] = None
     platform: Platform = InstancePlatform.LINUX_UNIX
+    root_device_name: Annotated[
+        Text | None, Field(description="of the image, on EC2; default: /dev/xvda, Amazon Linux's; Ubuntu has /dev/sda1")
+    ] = None
 
 
 class Efa(Settings):

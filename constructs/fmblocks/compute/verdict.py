@@ -51,9 +51,19 @@ def judge(
         baseline_gbps: bus bandwidth in GB/s of an earlier all-reduce that was good; None: the figure is told only.
         lustre_mbps: throughput of the file system in MB/s; None: the figure is told only.
     """
-    missing = [Line(Status.FAIL, f"{match[1]} is missing") for match in re.finditer(r"FMBLOCKS missing (.+)", log)]
-    if missing:
-        return missing
+    told = [
+        Line(Status.FAIL, f"{match[2]} {'is missing' if match[1] == 'missing' else 'failed'}")
+        for match in re.finditer(r"FMBLOCKS (missing|failed) (.+)", log)
+    ]
+    if told:
+        return told
+    # What Slurm says of a job that it or a node has ended, wherever in the job that was.
+    told = [
+        Line(Status.FAIL, f"the job was ended: {match[0].strip()}")
+        for match in re.finditer(r"^.*(?:CANCELLED (?:AT|DUE TO)|srun: error:|oom_kill event).*$", log, re.MULTILINE)
+    ]
+    if told:
+        return told
     match job:
         case Job.NCCL_ALL_REDUCE:
             return [*_network(log, nodes), *_bandwidth(log, baseline_gbps)]
@@ -90,13 +100,23 @@ def _network(log: str, nodes: Nodes) -> Iterator[Line]:
     providers = {provider.lower() for provider, _fabric, _number in found}
     if providers != {"efa"}:
         yield Line(Status.FAIL, f"the provider is {', '.join(sorted(providers))}, not efa")
+    hosts = set(re.findall(r"(\S+?):\d+:\d+ \[\d+\] NCCL INFO NET/OFI Selected provider", log, re.IGNORECASE))
+    ranks = nodes.count * nodes.kind.accelerator_count
+    heard = len(hosts) >= nodes.count
+    if not heard:
+        yield Line(Status.FAIL, f"{len(hosts)} of {nodes.count} nodes said what they talk over")
+    elif len(found) < ranks:
+        yield Line(Status.WARN, f"{len(found)} of {ranks} ranks said what they talk over")
     numbers = {int(number) for _provider, _fabric, number in found}
     if numbers != {nodes.interfaces}:
         told = ", ".join(map(str, sorted(numbers)))
         yield Line(Status.FAIL, f"{told} NICs where {nodes.kind.name} is launched with {nodes.interfaces}")
-    elif providers == {"efa"} and not sockets:
+    elif providers == {"efa"} and not sockets and heard:
         fabrics = {fabric for _provider, fabric, _number in found if fabric} or {"not named"}
-        yield Line(Status.PASS, f"EFA with {nodes.interfaces} NICs on every rank, fabric {', '.join(sorted(fabrics))}")
+        yield Line(
+            Status.PASS,
+            f"EFA with {nodes.interfaces} NICs on every rank that was heard, fabric {', '.join(sorted(fabrics))}",
+        )
 
 
 _ROW = re.compile(
@@ -112,6 +132,8 @@ def _bandwidth(log: str, baseline_gbps: float | None) -> Iterator[Line]:
         return
     if wrong[1] != "0":
         yield Line(Status.FAIL, f"{wrong[1]} values are wrong: an accelerator or its memory computes falsely")
+    if unchecked := re.search(r"^(?!\s*#).*\sN/A\s*$", log, re.MULTILINE):
+        yield Line(Status.FAIL, f"values were not checked, run it with -c 1: {unchecked[0].strip()}")
     best = max(rows.values())
     at = max(size for size, bus in rows.items() if bus == best)
     text = f"{best:g} GB/s bus bandwidth at best, with {at / 2**20:g} MiB"
@@ -127,7 +149,11 @@ def _dcgm(log: str, nodes: Nodes) -> Iterator[Line]:
     seen = {}
     for host, text in re.findall(r"FMBLOCKS dcgm (\S+) (.*)", log):
         try:
-            seen[host] = [*_statuses(json.loads(text))]
+            answer = json.loads(text)
+            seen[host] = [*_statuses(answer)]
+            if not seen[host]:
+                said = re.search(r'"(?:runtime_error|Error)": *"([^"]*)"', text)
+                yield Line(Status.FAIL, f"{host}: nothing was diagnosed: {said[1] if said else text[:80]}")
         except json.JSONDecodeError:
             yield Line(Status.FAIL, f"{host}: the diagnostics printed no JSON: {text[:80]}")
             seen[host] = []
@@ -135,6 +161,7 @@ def _dcgm(log: str, nodes: Nodes) -> Iterator[Line]:
         yield Line(Status.FAIL, f"{len(seen)} of {nodes.count} nodes were heard")
     for host, results in sorted(seen.items()):
         bad = [f"{test} of {entity}" for test, entity, status in results if status.lower() == "fail"]
+        gpus = {entity for _, entity, _ in results if entity != "all"}
         odd = [f"{test} of {entity}" for test, entity, status in results if status.lower() == "warn"]
         if bad:
             yield Line(Status.FAIL, f"{host}: failed: {', '.join(bad)}")
@@ -142,6 +169,9 @@ def _dcgm(log: str, nodes: Nodes) -> Iterator[Line]:
             yield Line(Status.WARN, f"{host}: warned: {', '.join(odd)}")
         elif results and not any(status.lower() == "pass" for *_, status in results):
             yield Line(Status.FAIL, f"{host}: every test was skipped")
+        elif results and len(gpus) < nodes.kind.accelerator_count:
+            told = f"{len(gpus)} GPUs were diagnosed where {nodes.kind.name} has {nodes.kind.accelerator_count}"
+            yield Line(Status.FAIL, f"{host}: {told}")
         elif results:
             yield Line(Status.PASS, f"{host}: {len(results)} results without a failure")
 

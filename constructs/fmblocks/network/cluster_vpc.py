@@ -9,7 +9,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
-from constructs import Construct, Dependable
+from constructs import Construct, Dependable, DependencyGroup
 
 from fmblocks._edge import check_arguments, concrete, label, typed
 from fmblocks._handlers import custom_resource, handler_function
@@ -271,13 +271,17 @@ class _ZoneSubnets(Construct):
 
     def route_through(self, other: _ZoneSubnets) -> None:
         assert other._nat is not None
-        ec2.CfnRoute(
+        route = ec2.CfnRoute(
             self,
             "PrivateRoute",
             route_table_id=self.private_route_table.ref,
             destination_cidr_block="0.0.0.0/0",
             nat_gateway_id=other._nat.ref,
         )
+        # Whoever waits for the subnet's way out waits for this route, as with the subnets of ec2.Vpc.
+        established = self.private.internet_connectivity_established
+        assert isinstance(established, DependencyGroup)
+        established.add(route)
 
     def _subnet(self, kind: str, zone: str, cidr: str, role: cdk.CfnTag) -> tuple[ec2.CfnSubnet, ec2.CfnRouteTable]:
         parsed = parse_zone(zone)

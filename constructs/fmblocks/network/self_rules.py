@@ -24,8 +24,14 @@ class SelfRulesValidation:
     Rules are often added after whatever carries the group, so this waits for the synth.
     """
 
-    def __init__(self, carrier: cdk.Resource, groups: Sequence[ec2.ISecurityGroup]) -> None:
+    def __init__(
+        self, carrier: cdk.Resource, groups: Sequence[ec2.ISecurityGroup], *, one_is_enough: bool = False
+    ) -> None:
         self._carrier = carrier
+        self._one_is_enough = one_is_enough
+        self._trusted = any(
+            isinstance(group, EfaSecurityGroup) or not isinstance(group, ec2.SecurityGroup) for group in groups
+        )
         self._groups = [
             group
             for group in groups
@@ -34,9 +40,12 @@ class SelfRulesValidation:
 
     def validate(self) -> list[str]:
         """What is wrong, in the words that CDK prints beside the construct's path."""
+        seen = [_self_rules(group) for group in self._groups]
+        if self._one_is_enough and (self._trusted or any(one.ingress and one.egress for one in seen)):
+            return []
         found = check(
             ("EFA-12",),
-            {"self_rules": [_self_rules(group) for group in self._groups]},
+            {"self_rules": seen},
             suppressed=suppressed(self._carrier),
         )
         return [str(finding) for finding in found]

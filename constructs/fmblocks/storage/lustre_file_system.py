@@ -12,7 +12,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_kms as kms
-from constructs import Construct
+from constructs import Construct, Node
 
 from fmblocks._edge import check_arguments, cidr_of, label, member, typed, unresolved, zone_of
 from fmblocks.network.addresses import parse_cidr
@@ -46,7 +46,7 @@ class ILustreFileSystem(Protocol):
     """A file system that nodes can mount, made here or elsewhere."""
 
     @property
-    def node(self) -> object: ...
+    def node(self) -> Node: ...
     @property
     def file_system_id(self) -> str: ...
     @property

@@ -13,9 +13,14 @@ def main() -> None:
     rank, size = dist.get_rank(), dist.get_world_size()
     torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
     seen = []
+    wrong = torch.zeros(1, dtype=torch.int64, device="cuda")
     number = 2**20
-    while number <= int(os.environ.get("LARGEST", 2**32)):
-        data = torch.ones(number // 4, dtype=torch.float32, device="cuda")
+    while number <= 2**32:
+        # Every element of the sum is 1 + 2 + … + size, exact in 32 bits: what differs was computed or carried falsely.
+        data = torch.full((number // 4,), float(rank + 1), dtype=torch.float32, device="cuda")
+        dist.all_reduce(data)
+        wrong += torch.count_nonzero(data != size * (size + 1) // 2)
+        data.zero_()  # sums of sums would reach infinity
         for _ in range(5):
             dist.all_reduce(data)
         torch.cuda.synchronize()
@@ -33,8 +38,10 @@ def main() -> None:
                 flush=True,
             )
         number *= 2
+    dist.all_reduce(wrong)
     if rank == 0:
-        print("# Out of bounds values : 0 OK")
+        found = int(wrong.item())
+        print(f"# Out of bounds values : {found} {'FAILED' if found else 'OK'}")
         print(f"# Avg bus bandwidth    : {sum(seen) / len(seen):g}")
     dist.destroy_process_group()
 

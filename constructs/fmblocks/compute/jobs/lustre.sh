@@ -17,7 +17,7 @@ srun --ntasks-per-node=1 bash -c '
     local what=$1 begin end
     shift
     begin=$(date +%s.%N)
-    "$@"
+    "$@" || { echo "FMBLOCKS failed $what on ${SLURMD_NODENAME:-$HOSTNAME}"; exit 4; }
     end=$(date +%s.%N)
     echo "FMBLOCKS lustre $what ${SLURMD_NODENAME:-$HOSTNAME} bytes=$((GIB * 1024 * 1024 * 1024)) begin=$begin end=$end"
   }

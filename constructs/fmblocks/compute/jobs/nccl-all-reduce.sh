@@ -11,4 +11,4 @@ if [[ -r /etc/fmblocks/launch-profile.sh ]]; then
   . /etc/fmblocks/launch-profile.sh
 fi
 export NCCL_DEBUG=INFO NCCL_DEBUG_SUBSYS=INIT,NET
-srun --mpi="${MPI:-pmix}" "$all_reduce" -b 1M -e "${LARGEST:-16G}" -f 2 -g 1
+srun --mpi="${MPI:-pmix}" "$all_reduce" -b 1M -e "${LARGEST:-16G}" -f 2 -g 1 -c 1
