@@ -480,3 +480,19 @@ def test_templates_stay_far_below_what_cloudformation_takes(synthesized: Synthes
         limits = {"Resources": 500, "Parameters": 200, "Outputs": 200, "Mappings": 200}
         assert all(len(template.get(part, {})) < most / 2 for part, most in limits.items())
         assert (synthesized.folder / f"{name}.template.json").stat().st_size < 1_000_000 / 2
+
+
+def test_a_slash_at_the_end_changes_nothing(synthesize: Synthesize, tmp_path: Path) -> None:
+    """A link whose spelling changes would be replaced, and what it had to export with it."""
+
+    def foundation(path: str, prefix: str) -> Template:
+        file = tmp_path / f"{len(list(tmp_path.iterdir()))}.yaml"
+        file.write_text(
+            "name: my-project\nregion: us-west-2\nnetwork: {availability_zones: [usw2-az2]}\nstorage:\n  lustre:\n"
+            "    deployment_type: persistent_2\n    capacity_gib: 1200\n    throughput_mbps_per_tib: 125\n"
+            "    data_repository_associations:\n"
+            f"      - {{path: {path}, bucket: my-data, prefix: {prefix}, auto_export: [new]}}\n"
+        )
+        return synthesize(file).foundation
+
+    assert foundation("/data", "raw") == foundation("/data/", "raw/") == foundation("/data", "/raw/")

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
 import pytest
 from aws_cdk import assertions
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
@@ -187,6 +190,21 @@ def test_a_reservation(stack: cdk.Stack, zone: str, key: str) -> None:
     # Destroyed, the bill stops; replaced, the old one stays until the new one is there.
     assert (found["DeletionPolicy"], found["UpdateReplacePolicy"]) == ("Delete", "Retain")
     assert made.capacity_reservation_arn
+
+
+def test_a_reservation_tells_what_is_paid_for_and_idle(stack: cdk.Stack) -> None:
+    made = fm.CapacityReservation(
+        stack, "R", instance_type="p5.48xlarge", instance_count=4, availability_zone="usw2-az2"
+    )
+    cloudwatch.Alarm(stack, "Idle", metric=made.metric_available_instance_count(), threshold=0, evaluation_periods=12)
+    told = only(stack, "AWS::CloudWatch::Alarm")["Properties"]
+    assert (told["Namespace"], told["MetricName"], told["Period"]) == (
+        "AWS/EC2CapacityReservations", "AvailableInstanceCount", 300,
+    )  # fmt: skip
+    assert told["Dimensions"] == [
+        {"Name": "CapacityReservationId", "Value": stack.resolve(made.capacity_reservation_id)}
+    ]
+    assert made.metric_instance_utilization().metric_name == "InstanceUtilization"
 
 
 def test_a_reservation_without_an_end_says_so(stack: cdk.Stack) -> None:
@@ -474,6 +492,14 @@ def test_a_fleet_stands_in_one_subnet_and_pins_its_template(stack: cdk.Stack, fl
     assert made.metric_in_service_instances().metric_name == "GroupInServiceInstances"
     assert made.connections.security_groups
     assert iam.Grant.add_to_principal(grantee=made, actions=["s3:GetObject"], resource_arns=["*"]).success
+
+
+def test_the_example_of_the_page_is_right(stack: cdk.Stack, root: Path) -> None:
+    (code,) = re.findall(r"```python\n(.*?)```", (root / "docs" / "constructs.md").read_text(), re.DOTALL)
+    exec(code, {"self": stack, "fm": fm, "ec2": ec2})
+    assert only(stack, "AWS::AutoScaling::AutoScalingGroup")["Properties"]["MaxSize"] == "4"
+    assert data(stack)["CapacityReservationSpecification"]["CapacityReservationTarget"]["CapacityReservationId"] == CR
+    assert warned(stack, "/S/Fleet") == "[]"
 
 
 def test_a_fleet_replaces_nodes_where_it_is_told_to(stack: cdk.Stack, fleet: Make) -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 import aws_cdk as cdk
 import jsii
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from constructs import Construct
 
@@ -168,6 +169,23 @@ class CapacityReservation(cdk.Resource):
     def tenancy(self) -> Tenancy:
         """Its instances have the same."""
         return self._tenancy
+
+    def metric(self, metric_name: str, *, statistic: str = cloudwatch.Stats.AVERAGE) -> cloudwatch.Metric:
+        """A metric of the reservation, by its name in the namespace AWS/EC2CapacityReservations."""
+        return cloudwatch.Metric(
+            namespace="AWS/EC2CapacityReservations",
+            metric_name=metric_name,
+            dimensions_map={"CapacityReservationId": self.capacity_reservation_id},
+            statistic=statistic,
+        )
+
+    def metric_available_instance_count(self) -> cloudwatch.Metric:
+        """Reserved instances that are not used, and billed (AvailableInstanceCount, average over five minutes)."""
+        return self.metric("AvailableInstanceCount")
+
+    def metric_instance_utilization(self) -> cloudwatch.Metric:
+        """Percent of the reserved instances that run (InstanceUtilization, average over five minutes)."""
+        return self.metric("InstanceUtilization")
 
     @staticmethod
     def from_capacity_reservation_id(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Protocol
 
 from fmblocks import catalog
@@ -220,6 +220,17 @@ def block_days(*, capacity: Capacity) -> Iterator[Violation]:
         yield Violation("capacity.end", text, "check start and end with what was bought")
 
 
+@rule("CB-05")
+def block_hour(*, capacity: Capacity) -> Iterator[Violation]:
+    """A Capacity Block ends at 11:30 UTC, and its instances are terminated from 30 minutes before."""
+    if capacity.mode is not CapacityMode.CAPACITY_BLOCK or capacity.end is None:
+        return
+    end = capacity.end.astimezone(UTC)
+    if (end.hour, end.minute) != (11, 30):
+        text = f"{end:%Y-%m-%dT%H:%MZ}: blocks end at 11:30 UTC, and nodes are stopped by this time"
+        yield Violation("capacity.end", text, "write the end that EC2 shows, with its zone")
+
+
 @rule("FMB-24")
 def block_times(*, capacity: Capacity) -> Iterator[Violation]:
     """start, end and launch belong to a Capacity Block, and start comes before end."""
@@ -355,13 +366,13 @@ def end_told(*, capacity: Capacity) -> Iterator[Violation]:
 
 
 EC2_GROUP = (
-    "X-01", "X-03", "X-08", "CR-03", "CR-06", "CR-13", "CB-02", "CB-04", "CB-06", "CB-15", "CB-21", "FMB-25", "FMB-46",
-    "FMB-47",
+    "X-01", "X-03", "X-08", "CR-03", "CR-06", "CR-13", "CB-02", "CB-04", "CB-05", "CB-06", "CB-15", "CB-21", "FMB-25",
+    "FMB-46", "FMB-47",
 )  # fmt: skip
 # At the constructs' edge.
 RESERVATION_CONSTRUCT = ("CR-03",)
 TEMPLATE_CONSTRUCT = ("X-01", "X-03", "X-08", "CB-02", "CB-21")
-FLEET_CONSTRUCT = ("CB-07", "CB-15", "CR-07", "FMB-24", "FMB-46", "FMB-47")
+FLEET_CONSTRUCT = ("CB-05", "CB-07", "CB-15", "CR-07", "FMB-24", "FMB-46", "FMB-47")
 EVERY_GROUP = ("CB-07", "CR-07", "FMB-24", "FMB-26", "NET-06", "TP-07")
 # What depends on the day: `fmblocks validate` only, never a synth, whose result is the same next year.
 DATED = ("CB-13", "CR-02", "FMB-27", "FMB-45")

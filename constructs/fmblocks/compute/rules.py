@@ -77,14 +77,18 @@ def efa_count(*, instance_type: str, efa: Efa, types: catalog.Types) -> Iterator
 
 
 @rule("EFA-18")
-def efa_all(*, instance_type: str, efa: Efa, types: catalog.Types) -> Iterator[Violation]:
+def efa_all(
+    *, instance_type: str, efa: Efa, network_interfaces: Sequence[NetworkInterface], types: catalog.Types
+) -> Iterator[Violation]:
     """Fewer EFA interfaces are less bandwidth than is paid for, save where AWS's layout has no more."""
     found = types.get(instance_type)
-    if efa.count is None or found is None or efa.count == found.efa_layout_count:
+    own = sum(one.interface_type.has_efa for one in network_interfaces) if network_interfaces else None
+    key, count = ("efa.count", efa.count) if own is None else ("network_interfaces", own)
+    if count is None or found is None or count == found.efa_layout_count or efa.mode is EfaMode.NONE:
         return
-    if 0 < efa.count < found.max_efa_interfaces:
-        text = f"{efa.count} of the {found.max_efa_interfaces} EFA interfaces of {instance_type} are used"
-        yield Violation("efa.count", text, "leave it out to get all of them")
+    if 0 < count < found.max_efa_interfaces:
+        text = f"{count} of the {found.max_efa_interfaces} EFA interfaces of {instance_type} are used"
+        yield Violation(key, text, "leave it out to get all of them")
 
 
 def _place(interface: NetworkInterface) -> str:
