@@ -33,6 +33,12 @@ def test_validate_says_nothing_about_a_right_file(project_file: Write) -> None:
     assert "files: 1, errors: 0, warnings: 0" in done.stderr
 
 
+def test_validate_says_what_a_file_does_without(project_file: Write) -> None:
+    text = RIGHT + "suppress:\n  - {rule: FMB-29, reason: backups are made by hand}\n"
+    done = CliRunner().invoke(app, ["validate", str(project_file(text))])
+    assert "suppressed: FMB-29" in done.stderr
+
+
 def test_validate_goes_on_after_a_wrong_file(project_file: Write, root: Path) -> None:
     wrong = project_file(RIGHT.replace("usw2-az2", "use1-az1"))
     done = CliRunner().invoke(app, ["validate", str(wrong), "none.yaml", str(root / "projects" / "trial-g6.yaml")])

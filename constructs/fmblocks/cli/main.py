@@ -46,10 +46,13 @@ def validate(
 ) -> None:
     """Check project files: every finding, and exit code 1 when one is an error. Asks neither AWS nor Node."""
     findings: list[Finding] = []
+    suppressed: frozenset[str] = frozenset()
     moment = now.replace(tzinfo=UTC) if now else datetime.now(UTC)
     for file in files:
         try:
-            findings += Project.load(file, now=moment).findings
+            loaded = Project.load(file, now=moment)
+            findings += loaded.findings
+            suppressed |= loaded.project.suppressed
         except FindingsError as error:
             findings += error.findings
     if as_json:
@@ -58,7 +61,9 @@ def validate(
         tell(findings)
     errors = sum(finding.severity is Severity.ERROR for finding in findings)
     warnings = len(findings) - errors
-    typer.echo(f"files: {len(files)}, errors: {errors}, warnings: {warnings}", err=True)
+    # What a file does without is told: nobody should take silence for a clean file.
+    without = f", suppressed: {', '.join(sorted(suppressed))}" if suppressed else ""
+    typer.echo(f"files: {len(files)}, errors: {errors}, warnings: {warnings}{without}", err=True)
     raise typer.Exit(1 if errors else 0)
 
 

@@ -13,6 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.error
 import urllib.request
@@ -139,15 +140,17 @@ def run(command: Sequence[str], *, account: str, region: str, say: Say) -> int:
     cdk = _cdk_of(command)
     if cdk and target not in session.bootstrapped:
         say(f"bootstrapping {target} (once)")
-        done = subprocess.run(
-            [*cdk, "bootstrap", target],
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-        )
+        # The app is synthesized for it too: elsewhere, since another command may hold cdk.out meanwhile.
+        with tempfile.TemporaryDirectory() as output:
+            done = subprocess.run(
+                [*cdk, "bootstrap", target, "--output", output],
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                check=False,
+            )
         if done.returncode:
             raise LocalError(f"cdk bootstrap failed:\n{done.stdout[-3000:]}")
         session.bootstrapped.append(target)
