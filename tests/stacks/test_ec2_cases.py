@@ -151,12 +151,13 @@ def test_on_demand_is_kept_close_together(p5: Synthesized) -> None:
     ids=["a reservation made elsewhere", "a Capacity Block"],
 )
 def test_reserved_capacity_is_used_and_not_starved(ec2: Ec2, capacity: str) -> None:
-    """C22, C29: a placement group that the reservation is not in would keep its nodes out of it."""
+    """C22, C29, C44: a placement group that the reservation is not in would keep its nodes out of it."""
     found = ec2("p5.48xlarge", f"capacity: {capacity}")
     assert "Placement" not in launch(found)
     assert new_placement_groups(found) == 0
     assert json.dumps(found.templates["TrainingStack"]).count(CR) == 1
     assert CR not in json.dumps(found.foundation)
+    assert "capacity-reservation/" not in json.dumps(found.templates)  # whose it is, is not told: it may be shared
 
 
 def test_a_block_is_asked_for_as_one_and_left_before_its_end(ec2: Ec2) -> None:
@@ -186,7 +187,7 @@ def test_a_block_is_asked_for_as_one_and_left_before_its_end(ec2: Ec2) -> None:
     ],
 )
 def test_a_reservation_is_made_to_be_used(ec2: Ec2, create: str, said: dict[str, str]) -> None:
-    """C41, C42: targeted, named by the launch template, in the placement group of the nodes; an end with its type."""
+    """C25, C41, C42: targeted, named by the launch template, in the nodes' placement group; an end with its type."""
     found = ec2("p5.48xlarge", f"capacity: {{mode: odcr, create: {create}}}")
     assert found.capacity is not None
     ((made, reservation),) = of_type(found.capacity, "AWS::EC2::CapacityReservation").items()
@@ -207,10 +208,11 @@ def test_a_reservation_is_made_to_be_used(ec2: Ec2, create: str, said: dict[str,
 
 
 def test_a_fleet_stands_in_one_zone_and_says_what_it_costs(p5: Synthesized) -> None:
-    """C125, C126, C127: no rebalancing, no launch configuration, the project's tags on all that is billed."""
+    """C15, C125, C126, C127: no rebalancing, no launch configuration, the project's tags on all that is billed."""
     fleet = group(p5)["Properties"]
     assert len(fleet["VPCZoneIdentifier"]) == 1
-    assert fleet["LaunchTemplate"]
+    ((used, _),) = of_type(p5.training, "AWS::EC2::LaunchTemplate").items()
+    assert fleet["LaunchTemplate"]["LaunchTemplateId"] == {"Ref": used}  # C15: not one beside it
     for template in p5.templates.values():
         assert not of_type(template, "AWS::AutoScaling::LaunchConfiguration")
     carried = {one["Key"]: (one["Value"], one["PropagateAtLaunch"]) for one in fleet["Tags"]}

@@ -294,6 +294,12 @@ def placed(stack: cdk.Stack) -> fm.EfaPlacementGroup:
     return fm.EfaPlacementGroup(stack, "Group")
 
 
+def nic(card: int, device: int, kind: str = "efa-only") -> fm.NetworkInterface:
+    return fm.NetworkInterface(
+        network_card_index=card, device_index=device, interface_type=fm.NetworkInterfaceType(kind)
+    )
+
+
 @pytest.mark.parametrize(
     ("said", "arguments"),
     [
@@ -305,6 +311,9 @@ def placed(stack: cdk.Stack) -> fm.EfaPlacementGroup:
         ("EFA-02] efa_interface_count: 33", {"efa_interface_count": 33}),
         ("FMB-30] efa_profile: max-ip-bandwidth", {"instance_type": "p5en.48xlarge", "efa_profile": "max-ip-bandwidth"}),
         ("EFA-05] network_interfaces", {"network_interfaces": [fm.NetworkInterface(device_index=0, interface_type=fm.NetworkInterfaceType.EFA_ONLY)]}),
+        ("EFA-03] network_interfaces", {"network_interfaces": [nic(0, 0, "interface"), nic(1, 0), nic(1, 1)]}),
+        ("EFA-04] network_interfaces", {"network_interfaces": [nic(0, 0, "interface"), nic(32, 0)]}),
+        ("EFA-06] network_interfaces", {"instance_type": "p6-b300.48xlarge", "network_interfaces": [nic(0, 0, "efa")]}),
         ("EFA-27] efa_interface_type", {"instance_type": "p6e-gb200.36xlarge", "efa_interface_type": "efa"}),
         ("FMB-41] efa_interface_count: 4 is not read with mode none", {"efa_mode": "none", "efa_interface_count": 4}),
         ("efa_mode: some is not one of auto, required, none", {"efa_mode": "some"}),
@@ -567,6 +576,22 @@ def test_a_spread_group_takes_seven(stack: cdk.Stack, fleet: Make) -> None:
     group = fm.EfaPlacementGroup(stack, "Spread", strategy=ec2.PlacementGroupStrategy.SPREAD)
     with pytest.raises(fm.FindingsError, match=r"PG-04\] count: 8"):
         fleet(placement_group=group, count=8)
+
+
+def test_a_block_that_is_not_sold_like_this_is_warned_about(stack: cdk.Stack, fleet: Make) -> None:
+    fleet(capacity=block(end=START + timedelta(days=9, hours=5)))
+    assert "fmblocks:CB-05" in warned(stack, "/S/Fleet")
+    other = cdk.Stack(cdk.App(), "Elsewhere", env=cdk.Environment(account="111122223333", region="eu-west-3"))
+    group = ec2.SecurityGroup.from_security_group_id(other, "Group", "sg-0123456789abcdef0")
+    fm.EfaLaunchTemplate(
+        other, "T", instance_type="p6-b300.48xlarge", security_groups=[group], capacity=block(availability_zone=None)
+    )
+    assert "fmblocks:CB-21" in warned(other, "/Elsewhere/T")
+
+
+def test_weeks_of_a_block_are_counted(stack: cdk.Stack, fleet: Make) -> None:
+    fleet(capacity=block(end=START + timedelta(days=20)))
+    assert "fmblocks:CB-04" in warned(stack, "/S/Fleet")
 
 
 def test_a_block_without_its_end_is_warned_about(stack: cdk.Stack, fleet: Make) -> None:

@@ -372,7 +372,7 @@ EC2_GROUP = (
 # At the constructs' edge.
 RESERVATION_CONSTRUCT = ("CR-03",)
 TEMPLATE_CONSTRUCT = ("X-01", "X-03", "X-08", "CB-02", "CB-21")
-FLEET_CONSTRUCT = ("CB-05", "CB-07", "CB-15", "CR-07", "FMB-24", "FMB-46", "FMB-47")
+FLEET_CONSTRUCT = ("CB-04", "CB-05", "CB-07", "CB-15", "CR-07", "FMB-24", "FMB-46", "FMB-47")
 EVERY_GROUP = ("CB-07", "CR-07", "FMB-24", "FMB-26", "NET-06", "TP-07")
 # What depends on the day: `fmblocks validate` only, never a synth, whose result is the same next year.
 DATED = ("CB-13", "CR-02", "FMB-27", "FMB-45")
