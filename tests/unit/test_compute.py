@@ -316,6 +316,7 @@ def nic(card: int, device: int, kind: str = "efa-only") -> fm.NetworkInterface:
         ("EFA-06] network_interfaces", {"instance_type": "p6-b300.48xlarge", "network_interfaces": [nic(0, 0, "efa")]}),
         ("EFA-27] efa_interface_type", {"instance_type": "p6e-gb200.36xlarge", "efa_interface_type": "efa"}),
         ("FMB-41] efa_interface_count: 4 is not read with mode none", {"efa_mode": "none", "efa_interface_count": 4}),
+        ("security_groups: is empty; pass an EfaSecurityGroup", {"security_groups": []}),
         ("efa_mode: some is not one of auto, required, none", {"efa_mode": "some"}),
     ],
 )  # fmt: skip

@@ -11,7 +11,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from fmblocks._edge import check_arguments, instance_types, member, typed, unresolved
+from fmblocks._edge import check_arguments, fault, instance_types, member, typed, unresolved
 from fmblocks._tags import TagSpecifications
 from fmblocks.capacity import rules as capacity_rules
 from fmblocks.capacity.bought import ICapacity, OnDemandCapacity
@@ -32,6 +32,7 @@ from fmblocks.compute.settings import (
     PlacementMode,
     Profile,
 )
+from fmblocks.findings import FindingsError
 from fmblocks.network.self_rules import SelfRulesValidation
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
 
@@ -104,6 +105,9 @@ class EfaLaunchTemplate(cdk.Resource):
         user_data: ec2.UserData | None = None,
     ) -> None:
         super().__init__(scope, id)
+        if not security_groups:
+            # Interfaces without groups get the default one of the VPC, which lets no EFA traffic out.
+            raise FindingsError([fault("security_groups", "is empty", "pass an EfaSecurityGroup")])
         self.capacity: ICapacity = capacity or OnDemandCapacity()
         self.placement_group = placement_group or self.capacity.placement_group
         self.instance_type = normalise(instance_type)
