@@ -118,7 +118,7 @@ class TestBlock:
         assert len(of(aws, self.TRAINING, "AWS::AutoScaling::ScheduledAction")) == 2
         assert not of(aws, self.TRAINING, "AWS::EC2::PlacementGroup")
 
-    def test_in_mid_block_tags_reset_nothing(self, aws: LocalAws, projects: dict[str, Path]) -> None:
+    def test_in_mid_block_tags_and_image_reset_nothing(self, aws: LocalAws, projects: dict[str, Path]) -> None:
         (fleet,) = fleets(aws, self.TRAINING).values()
         name = fleet["AutoScalingGroupName"]
         template = aws.client("cloudformation").get_template(StackName=self.TRAINING)["TemplateBody"]
@@ -128,9 +128,10 @@ class TestBlock:
         # What keeps the sizes on AWS; the local one puts the template's back.
         assert group["UpdatePolicy"]["AutoScalingScheduledAction"] == {"IgnoreUnmodifiedGroupSizeProperties": True}
         edit(projects["ec2-capacity-block"], "region: us-west-2", "region: us-west-2\ntags: {team: research}")
+        edit(projects["ec2-capacity-block"], "count: 8", "count: 8\n      image: ami-0123456789abcdef0")
         aws.deploy(projects["ec2-capacity-block"])
         (fleet,) = fleets(aws, self.TRAINING).values()
-        assert fleet["AutoScalingGroupName"] == name
+        assert (fleet["AutoScalingGroupName"], fleet["LaunchTemplate"]["Version"]) == (name, "2")
 
     def test_once_it_has_begun_the_count_changes_with_launch_now(
         self, aws: LocalAws, projects: dict[str, Path]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_resourcegroups as resourcegroups
 from constructs import Construct
 
@@ -35,7 +36,6 @@ class CapacityReservationGroup(cdk.Resource):
         group_name: str | None = None,
     ) -> None:
         super().__init__(scope, id)
-        self._availability_zone = availability_zone
         reservations = resourcegroups.CfnGroup.ConfigurationParameterProperty(
             name="allowed-resource-types", values=["AWS::EC2::CapacityReservation"]
         )
@@ -52,38 +52,11 @@ class CapacityReservationGroup(cdk.Resource):
             ],
             resources=list(capacity_reservation_arns),
         )
-
-    @property
-    def capacity_mode(self) -> CapacityMode:
-        """Reserved on demand."""
-        return CapacityMode.ODCR
-
-    @property
-    def capacity_reservation_id(self) -> str | None:
-        """None: the group is named."""
-        return None
-
-    @property
-    def resource_group_arn(self) -> str | None:
-        """The ARN that launches name."""
-        return self.resource.attr_arn
-
-    @property
-    def training_plan_arn(self) -> str | None:
-        """None."""
-        return None
-
-    @property
-    def placement_group(self) -> None:
-        """None: reservations of one placement group are named by their ids."""
-        return None
-
-    @property
-    def availability_zone(self) -> str | None:
-        """Where its reservations stand, when that was told."""
-        return self._availability_zone
-
-    @property
-    def tenancy(self) -> Tenancy:
-        """Instances on shared hardware."""
-        return Tenancy.DEFAULT
+        self.capacity_mode = CapacityMode.ODCR
+        self.capacity_reservation_id: str | None = None
+        self.resource_group_arn: str | None = self.resource.attr_arn
+        self.training_plan_arn: str | None = None
+        # Reservations of one placement group are named by their ids.
+        self.placement_group: ec2.IPlacementGroup | None = None
+        self.availability_zone = availability_zone
+        self.tenancy = Tenancy.DEFAULT
