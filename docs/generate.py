@@ -1,13 +1,21 @@
-"""Writes the generated pages of the documentation: python docs/generate.py"""
+"""Writes the generated pages of the documentation, and the guard's table of properties: python docs/generate.py"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Sequence
 from pathlib import Path
 
+from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
+
+import fmblocks
 from fmblocks.cli.explain import where_checked
 from fmblocks.rulebook import entries
 
 PAGE = Path(__file__).with_name("rules.md")
+CREATE_ONLY = Path(fmblocks.__file__).parent / "guard" / "create_only.json"
+# The Region of most types.
+REGION = "us-east-1"
 HEAD = """\
 # Rules
 
@@ -28,9 +36,28 @@ def rules_page() -> str:
     return HEAD + "\n".join(lines) + "\n"
 
 
+def create_only_table() -> str:
+    """The properties of every type whose change replaces a resource, as the registry's schemas have it."""
+    rows = []
+    for name in sorted(PROVIDER_SCHEMA_MANAGER.get_resource_types(REGION)):
+        schema = PROVIDER_SCHEMA_MANAGER.get_resource_schema(REGION, name).schema
+        found = {
+            "always": _paths(schema.get("createOnlyProperties", [])),
+            "sometimes": _paths(schema.get("conditionalCreateOnlyProperties", [])),
+        }
+        if row := {key: value for key, value in found.items() if value}:
+            rows.append(f" {json.dumps(name)}: {json.dumps(row)}")
+    return "{\n" + ",\n".join(rows) + "\n}\n"
+
+
+def _paths(pointers: Sequence[str]) -> list[str]:
+    return sorted(pointer.removeprefix("/properties/") for pointer in pointers)
+
+
 def _cell(text: str) -> str:
     return text.replace("|", "\\|").replace("<", "&lt;").replace("[", "&#91;")
 
 
 if __name__ == "__main__":
     PAGE.write_text(rules_page(), encoding="utf-8")
+    CREATE_ONLY.write_text(create_only_table(), encoding="utf-8")

@@ -23,6 +23,6 @@ def where_checked(entry: Entry) -> str:
         Kind.RULE: "not in this version",
         Kind.BUILT_IN: "will be built in; not in this version" if entry.later else "the constructs set it",
         Kind.PREFLIGHT: "only the account knows; not in this version",
-        Kind.GUARD: "about a change; not in this version",
+        Kind.GUARD: "fmblocks guard",
         Kind.NOTE: "advice",
     }[entry.kind]

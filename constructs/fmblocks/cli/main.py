@@ -17,6 +17,7 @@ import typer
 from fmblocks.catalog import instance_types
 from fmblocks.cli import acceptance, local
 from fmblocks.cli.explain import where_checked
+from fmblocks.cli.guard import guard
 from fmblocks.cli.init import first_files
 from fmblocks.cli.terminal import tabulate, tell
 from fmblocks.findings import Finding, FindingsError, Severity, check
@@ -29,6 +30,7 @@ from fmblocks.rulebook import entries, sources
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 app.add_typer(local.app, name="local")
 app.add_typer(acceptance.app, name="acceptance")
+app.command()(guard)
 
 
 @app.callback()

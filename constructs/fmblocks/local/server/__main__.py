@@ -9,5 +9,6 @@ from fmblocks.local.server import ec2_types, engine, schema_types, services
 schema_types.install()
 ec2_types.install()
 services.install()
+schema_types.answer_like_cloudformation()
 sys.argv = sys.argv[:1]  # ministack reads the command line too
 engine.serve()

@@ -16,13 +16,14 @@ from xml.etree import ElementTree
 from ministack import app
 from ministack.core import router
 from ministack.core.responses import get_account_id, get_region
-from ministack.services import ec2, s3, ssm
+from ministack.services import cloudformation, ec2, s3, ssm
 from ministack.services.cloudformation import provisioners
 
 Properties: TypeAlias = dict[str, Any]
 Attributes: TypeAlias = dict[str, Any]
 Created: TypeAlias = tuple[str, Attributes]
 Response: TypeAlias = tuple[int, dict[str, str], bytes]
+Describe: TypeAlias = Callable[[Mapping[str, Any]], Response]
 Serve: TypeAlias = Callable[[str, str, dict[str, str], bytes, dict[str, Any]], Awaitable[Response]]
 
 
@@ -124,6 +125,58 @@ def allow_members_in_default_group(attributes: Attributes) -> None:
             "UserIdGroupPairs": [{"GroupId": group, "UserId": get_account_id()}],
         }
     )
+
+
+def replaced_by_schema(create_only: Callable[[str], tuple[set[str], set[str]]]) -> None:
+    """Let the built-in types be replaced as their schemas say; ministack says "Conditionally" of what it does not know.
+
+    Args:
+        create_only: gives the properties of a type whose change replaces always, and those where it may.
+    """
+    for resource_type in provisioners._RESOURCE_HANDLERS:
+        if resource_type not in provisioners._REPLACING_PROPERTIES:
+            always, sometimes = create_only(resource_type)
+            provisioners._REPLACING_PROPERTIES[resource_type] = tuple(sorted(always))
+            provisioners._CONDITIONALLY_REPLACING_PROPERTIES[resource_type] = tuple(sorted(sometimes))
+
+
+def show_resolved_values() -> None:
+    """CloudFormation shows the name of an SSM parameter and, beside it, the value it was resolved to.
+
+    ministack shows the value in place of the name.
+    """
+    handlers = cloudformation._ACTION_HANDLERS
+    for action, name_of, find in (
+        ("DescribeStacks", "StackId", _stack),
+        ("DescribeChangeSet", "ChangeSetId", lambda id: cloudformation._change_sets.get(id, {})),
+    ):
+        handlers[action] = _showing(handlers[action], name_of, find)
+
+
+def _stack(id: str) -> Mapping[str, Any]:
+    return next((one for one in cloudformation._stacks.values() if one["StackId"] == id), {})
+
+
+def _showing(describe: Describe, name_of: str, find: Callable[[str], Mapping[str, Any]]) -> Describe:
+    def described(parameters: Mapping[str, Any]) -> Response:
+        status, headers, body = describe(parameters)
+        if status >= 400:
+            return status, headers, body
+        space = re.search(rb'xmlns="([^"]*)"', body)
+        root = ElementTree.fromstring(re.sub(rb'xmlns="[^"]*"', b"", body))
+        for record in list(root.iter("member")) + list(root.iter("DescribeChangeSetResult")):
+            resolved = find(record.findtext(name_of) or "").get("_resolved_params", {})
+            for one in record.findall("Parameters/member"):
+                known = resolved.get(one.findtext("ParameterKey") or "", {})
+                value = one.find("ParameterValue")
+                if "SsmName" in known and value is not None:
+                    value.text = known["SsmName"]
+                    ElementTree.SubElement(one, "ResolvedValue").text = known["Value"]
+        if space:
+            root.set("xmlns", space[1].decode())
+        return status, headers, ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
+
+    return described
 
 
 def bucket_is_empty(name: str) -> bool:

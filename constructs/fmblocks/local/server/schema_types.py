@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 import jsonschema
 import regex
+from cfnlint.schema import ResourceNotFoundError
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from fmblocks.local.server.engine import (
@@ -23,6 +24,8 @@ from fmblocks.local.server.engine import (
     before_delete,
     environment,
     register,
+    replaced_by_schema,
+    show_resolved_values,
     unique,
 )
 
@@ -139,6 +142,25 @@ def install() -> None:
     before_delete("AWS::EC2::PlacementGroup", _used_placement_group)
 
 
+def answer_like_cloudformation() -> None:
+    """Last, when every type is there: replacements by the schemas, and the values of SSM parameters."""
+    replaced_by_schema(_create_only)
+    show_resolved_values()
+
+
+def _create_only(resource_type: str) -> tuple[set[str], set[str]]:
+    """What replaces a resource always, and what may; nested properties do not occur in what the examples change."""
+    try:
+        schema = _schema(resource_type)
+    except ResourceNotFoundError:  # ministack has types that the Region lacks
+        return set(), set()
+    always, sometimes = (
+        {path.removeprefix("/properties/") for path in schema.get(key, ())}
+        for key in ("createOnlyProperties", "conditionalCreateOnlyProperties")
+    )
+    return {path for path in always if "/" not in path}, {path for path in sometimes if "/" not in path}
+
+
 def _handler(type: SchemaType) -> Handler:
     def create(properties: Properties) -> Created:
         checked = validate(type.name, properties)
@@ -157,9 +179,8 @@ def _handler(type: SchemaType) -> Handler:
     def delete(id: str, _properties: Properties) -> None:
         live(type.name).pop(id, None)
 
-    # Nested create-only paths (Orchestrator/Eks) do not occur in what the examples change.
-    paths = [path.removeprefix("/properties/") for path in _schema(type.name).get("createOnlyProperties", [])]
-    return Handler(create, delete, update, tuple(path for path in paths if "/" not in path))
+    always, _sometimes = _create_only(type.name)
+    return Handler(create, delete, update, tuple(always))
 
 
 @functools.cache

@@ -1,0 +1,287 @@
+"""Which changes are refused: those that lose data, capacity, a cluster, or what others were built on."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from fmblocks.findings import Finding, Severity
+from fmblocks.guard.templates import (
+    FOLLOWS,
+    Action,
+    Change,
+    Replacement,
+    Template,
+    at,
+    construct_path,
+    follow,
+    inputs,
+    published,
+    references,
+    resources,
+)
+
+_FILE_SYSTEM = "AWS::FSx::FileSystem"
+
+
+@dataclass(frozen=True, slots=True)
+class _Guarded:
+    """A type that is looked after: under which id, what a person calls it, and what replacing it costs."""
+
+    rule: str
+    noun: str
+    loss: str
+    severity: Severity = Severity.ERROR
+
+
+_EMPTY = "the new one is empty"
+_GUARDED: Mapping[str, _Guarded] = {
+    _FILE_SYSTEM: _Guarded("FSX-25", "file system", _EMPTY),
+    "AWS::FSx::Volume": _Guarded("FSX-25", "volume", _EMPTY),
+    "AWS::S3::Bucket": _Guarded("FMB-49", "bucket", _EMPTY),
+    "AWS::KMS::Key": _Guarded("FMB-49", "key", "what the old one encrypted cannot be read with the new one"),
+    "AWS::APS::Workspace": _Guarded("FMB-49", "metrics workspace", _EMPTY),
+    "AWS::EC2::CapacityReservation": _Guarded("CR-08", "reservation", "the capacity is needed twice for a while"),
+    "AWS::SageMaker::Cluster": _Guarded("FMB-49", "cluster", "its jobs and its nodes end"),
+    "AWS::EKS::Cluster": _Guarded("FMB-49", "cluster", "everything that runs in it ends"),
+    "AWS::PCS::Cluster": _Guarded("PCS-03", "cluster", "its jobs and its nodes end"),
+    "AWS::EC2::VPC": _Guarded("FMB-49", "VPC", "everything in it has to move"),
+    "AWS::EKS::Nodegroup": _Guarded("EKS-05", "node group", "its nodes end", Severity.WARNING),
+    "AWS::EC2::PlacementGroup": _Guarded(
+        "PG-09", "placement group", "EC2 refuses to delete one that is in use", Severity.WARNING
+    ),
+    "AWS::FSx::DataRepositoryAssociation": _Guarded(
+        "DRA-12", "association", "its metadata is imported anew", Severity.WARNING
+    ),
+    "AWS::APS::Scraper": _Guarded("AMP-05", "scraper", "it collects nothing meanwhile", Severity.WARNING),
+}
+# Whatever a stack publishes was built on by another one.
+_PUBLISHED = _Guarded("FMB-49", "published resource", "what was built on it follows it")
+
+
+@dataclass(frozen=True, slots=True)
+class Input:
+    """An SSM parameter that a deployed stack reads: what it got when it was deployed, and what it would get now."""
+
+    key: str
+    name: str
+    deployed: str | None
+    current: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class StackChange:
+    """What a deployment would do to one stack.
+
+    Attributes:
+        name: as the CDK CLI calls it.
+        old: the deployed template; None for a stack that is not deployed yet.
+        new: the template to be deployed.
+        changes: by resource.
+        inputs: what the deployed stack reads from others.
+    """
+
+    name: str
+    old: Template | None
+    new: Template
+    changes: tuple[Change, ...] = ()
+    inputs: tuple[Input, ...] = ()
+
+
+def judge(stacks: Sequence[StackChange], *, allow: Collection[str] = ()) -> list[Finding]:
+    """What is refused or warned about, stack by stack.
+
+    Args:
+        stacks: in the order of deployment.
+        allow: places whose findings are wanted: construct paths, logical ids, names of SSM parameters.
+    """
+    findings: list[Finding] = []
+    for stack in stacks:
+        if stack.old is None:
+            continue
+        followed = list(_changed_inputs(stack, stacks))
+        findings += [finding for _, finding in followed]
+        changes = {change.logical_id: change for change in stack.changes}
+        for change in follow(stack.new, [key for key, _ in followed]):
+            known = changes.get(change.logical_id)
+            changes[change.logical_id] = known.with_causes(change) if known else change
+        for change in changes.values():
+            named = replace(change, causes=_named(change.causes, inputs(stack.new)))
+            findings += _of_change(stack, stack.old, named, changes.values())
+    left = [one for one in findings if not _allowed(one, allow)]
+    return sorted(left, key=lambda finding: finding.severity)
+
+
+def unknown_allowances(findings: Iterable[Finding], allow: Iterable[str]) -> list[str]:
+    """Words of ``--allow`` that name nothing which is refused."""
+    listed = list(findings)
+    return [word for word in allow if not any(_allowed(finding, [word]) for finding in listed)]
+
+
+def _allowed(finding: Finding, allow: Collection[str]) -> bool:
+    place = finding.path
+    return any(word.removesuffix("/Resource") in (place, place.rsplit("/", 1)[-1]) for word in allow if word)
+
+
+def _of_change(stack: StackChange, old: Template, change: Change, others: Iterable[Change]) -> Iterator[Finding]:
+    guarded = _GUARDED.get(change.resource_type)
+    if guarded is None and change.logical_id in _published_ids(old):
+        noun = change.resource_type.rsplit("::", 1)[-1]
+        guarded = replace(_PUBLISHED, noun=f"published {noun}")
+    if guarded is None or change.action is Action.ADD:
+        return
+    path = construct_path(old, change.logical_id)
+    before = resources(old)[change.logical_id]
+    if change.action is Action.REMOVE:
+        text = f"the {guarded.noun} would {_leave(before)}"
+        if new := _renamed_to(stack, change, before, others):
+            text += f": its construct is called {new} now, and CloudFormation makes a new one"
+        hint = "call the construct as before" if new else "leave it in the project, or move what it holds first"
+        yield _finding(guarded.rule, guarded.severity, path, text, hint)
+        return
+    after = resources(stack.new)[change.logical_id]
+    if change.replacement is not Replacement.NO:
+        sure = "would" if change.replacement is Replacement.YES else "may"
+        causes = "; ".join(f"{cause} {_values(before, after, cause)}".rstrip() for cause in change.causes)
+        text = (
+            f"the {guarded.noun} {sure} be replaced: {causes}; {guarded.loss}, and the old one would {_replaced(after)}"
+        )
+        yield _finding(_rule(guarded, change), guarded.severity, path, text, "put the old value back")
+    elif change.resource_type == _FILE_SYSTEM:
+        yield from _in_place(path, before, after)
+    if guarded.severity is Severity.ERROR and _kept(before, "DeletionPolicy") and not _kept(after, "DeletionPolicy"):
+        text = f"the {guarded.noun} would lose its DeletionPolicy, {before['DeletionPolicy']}"
+        yield _finding(guarded.rule, Severity.WARNING, path, text, "a later removal would delete it")
+
+
+def _rule(guarded: _Guarded, change: Change) -> str:
+    first = change.causes[0].split(",")[0]
+    return {"PlacementGroupArn": "CR-17", "LustreConfiguration/EfaEnabled": "FSX-14"}.get(first, guarded.rule)
+
+
+def _in_place(path: str, before: Template, after: Template) -> Iterator[Finding]:
+    """Changes of a file system that CloudFormation tries in place and FSx refuses."""
+    for key in ("StorageCapacity", "LustreConfiguration/MetadataConfiguration/Iops"):
+        old, new = _number(at(before, key)), _number(at(after, key))
+        if old is not None and new is not None and new < old:
+            text = f"{key} would go from {old} to {new}, and it can only grow"
+            yield _finding("FMB-51", Severity.ERROR, path, text, f"write {old} or more")
+    old_version, new_version = (_version(at(one, "FileSystemTypeVersion")) for one in (before, after))
+    if old_version and new_version and new_version < old_version:
+        text = f"FileSystemTypeVersion {_values(before, after, 'FileSystemTypeVersion')}, and versions only upgrade"
+        yield _finding("FSX-06", Severity.ERROR, path, text, "put the old version back")
+    tier = "LustreConfiguration/PerUnitStorageThroughput"
+    if at(before, "LustreConfiguration/EfaEnabled") in (True, "true") and at(before, tier) != at(after, tier):
+        text = f"{tier} {_values(before, after, tier)}, and a file system with EFA keeps its throughput per TiB"
+        yield _finding("FSX-14", Severity.ERROR, path, text, "put the old value back")
+    configured = "LustreConfiguration/MetadataConfiguration"
+    if (at(before, configured) is None) != (at(after, configured) is None):
+        text = f"{configured} cannot be added to a file system, nor taken from it"
+        yield _finding("FMB-51", Severity.ERROR, path, text, "put back what was deployed")
+
+
+def _changed_inputs(stack: StackChange, stacks: Sequence[StackChange]) -> Iterator[tuple[str, Finding]]:
+    for one in stack.inputs:
+        if one.deployed is None:
+            continue
+        coming, who = _coming(one, stacks)
+        if coming == one.deployed:
+            continue
+        place = one.name
+        if coming is None:
+            text = f"{stack.name} was built with {one.deployed}; what it would get is known only after {who}"
+        elif who is None:
+            text = f"{stack.name} was built with {one.deployed} and would get {coming}, which is published already"
+        else:
+            text = f"{stack.name} was built with {one.deployed} and would get {coming} from {who}"
+        yield one.key, _finding("FMB-50", Severity.ERROR, place, text, "undo what changes it")
+
+
+def _coming(one: Input, stacks: Sequence[StackChange]) -> tuple[str | None, str | None]:
+    """The value after the deployment (None: not known before it), and which stack changes it."""
+    for producer in stacks:
+        new = published(producer.new).get(one.name)
+        old = published(producer.old).get(one.name) if producer.old else None
+        if new is None and old is None:
+            continue
+        if new is None:
+            return None, f"{producer.name} has stopped publishing it"
+        value = new[1]
+        if isinstance(value, str):
+            return value, producer.name if old is None or old[1] != value else None
+        if old is None or old[1] != value:
+            return None, f"the deployment of {producer.name}"
+        unsettled = {
+            change.logical_id
+            for change in producer.changes
+            if change.action is not Action.MODIFY or change.replacement is not Replacement.NO
+        } | {key.key for key in producer.inputs if key.deployed != key.current}
+        if any(reference.target in unsettled or reference.imported for reference in references(value)):
+            return None, f"the deployment of {producer.name}"
+        return one.current, None
+    return one.current, None
+
+
+def _named(causes: Iterable[str], parameters: Mapping[str, str]) -> tuple[str, ...]:
+    """Causes with the names of SSM parameters in place of the template's own, each once."""
+    found = []
+    for cause in causes:
+        path, follows, target = cause.partition(FOLLOWS)
+        if (named := f"{path}{follows}{parameters.get(target, target)}") not in found:
+            found.append(named)
+    return tuple(found)
+
+
+def _published_ids(template: Template) -> set[str]:
+    return {one.target for _, value in published(template).values() for one in references(value)}
+
+
+def _renamed_to(stack: StackChange, change: Change, before: Template, others: Iterable[Change]) -> str | None:
+    added = [one.logical_id for one in others if one.action is Action.ADD and one.resource_type == change.resource_type]
+    alike = {id: _likeness(before, resources(stack.new)[id]) for id in added}
+    best = max(alike, key=lambda id: alike[id], default=None)
+    return construct_path(stack.new, best) if best is not None and alike[best] > 0.6 else None
+
+
+def _likeness(one: Template, other: Template) -> float:
+    mine, theirs = (str(each.get("Properties", {})) for each in (one, other))
+    return float(difflib.SequenceMatcher(None, mine, theirs, autojunk=False).quick_ratio())
+
+
+def _kept(resource: Template, policy: str) -> bool:
+    return str(resource.get(policy, "Delete")).startswith("Retain")
+
+
+def _leave(resource: Template) -> str:
+    if _kept(resource, "DeletionPolicy"):
+        return f"leave its stack: it stays ({resource['DeletionPolicy']}), bills on, and nobody manages it"
+    return "be deleted"
+
+
+def _replaced(resource: Template) -> str:
+    if _kept(resource, "UpdateReplacePolicy"):
+        return f"stay ({resource['UpdateReplacePolicy']}), bill on, and nobody would manage it"
+    return "be deleted"
+
+
+def _values(before: Template, after: Template, cause: str) -> str:
+    """``a → b`` where both are plain."""
+    old, new = at(before, cause), at(after, cause)
+    plain = (str, int, float, bool)
+    if isinstance(old, plain) and isinstance(new, plain) and old != new:
+        return f"{old} → {new}"
+    return ""
+
+
+def _number(value: object) -> int | None:
+    return int(value) if isinstance(value, (int, str)) and str(value).isdecimal() else None
+
+
+def _version(value: object) -> tuple[int, ...]:
+    return tuple(int(part) for part in str(value).split(".") if part.isdecimal()) if value is not None else ()
+
+
+def _finding(rule: str, severity: Severity, path: str, text: str, hint: str) -> Finding:
+    meant = f"; if it is meant: --allow {path}" if severity is Severity.ERROR else ""
+    return Finding(rule, severity, path, text, hint + meant)

@@ -1,0 +1,416 @@
+"""What the guard says of changes: each create-only property, and each way to lose what is deployed."""
+
+from __future__ import annotations
+
+import copy
+import gzip
+import json
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import botocore
+import pytest
+from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
+from typer.testing import CliRunner
+
+from fmblocks.cli.main import app
+from fmblocks.findings import Finding, Severity
+from fmblocks.guard import judgement
+from fmblocks.guard.judgement import Input, StackChange, judge, unknown_allowances
+from fmblocks.guard.registry import NOT_UPDATABLE, always, sometimes
+from fmblocks.guard.templates import Action, Change, Replacement, compare, follow, unseen
+
+FILE_SYSTEM = "AWS::FSx::FileSystem"
+
+
+def schema(resource_type: str) -> dict[str, Any]:
+    found: dict[str, Any] = PROVIDER_SCHEMA_MANAGER.get_resource_schema("us-east-1", resource_type).schema
+    return found
+
+
+def template(**resources: dict[str, Any]) -> dict[str, Any]:
+    return {"Resources": copy.deepcopy(resources)}
+
+
+def resource(kind: str, **properties: Any) -> dict[str, Any]:
+    return {"Type": kind, "Properties": properties}
+
+
+def step(old: dict[str, Any], new: dict[str, Any]) -> list[Finding]:
+    return judge([StackChange("Stack", old, new, tuple(compare(old, new)))])
+
+
+def texts(findings: list[Finding]) -> str:
+    return "\n".join(str(finding) for finding in findings)
+
+
+def test_the_table_of_properties_is_current(root: Path) -> None:
+    """`make docs` writes it from the registry's schemas."""
+    page = runpy.run_path(str(root / "docs" / "generate.py"))
+    assert page["CREATE_ONLY"].read_text() == page["create_only_table"]()
+
+
+def test_what_the_registry_omits_is_what_fsx_cannot_update() -> None:
+    path = next((Path(botocore.__file__).parent / "data" / "fsx").glob("*/service-2.json.gz"))
+    shapes = json.loads(gzip.decompress(path.read_bytes()))["shapes"]
+    definitions = schema(FILE_SYSTEM)["definitions"]
+    expected = {"StorageType"}
+    for name in ("LustreConfiguration", "OpenZFSConfiguration"):
+        known = set(shapes[f"UpdateFileSystem{name}"]["members"])
+        # Route tables are added and removed by two keys of their own.
+        known |= {"RouteTableIds"} if "AddRouteTableIds" in known else set()
+        expected |= {f"{name}/{key}" for key in set(definitions[name]["properties"]) - known}
+    assert set(NOT_UPDATABLE[FILE_SYSTEM]) == expected
+    assert "StorageType" in shapes["UpdateFileSystemRequest"]["members"]  # for FSx for Windows, from HDD to SSD
+
+
+def every_property() -> Iterator[tuple[str, str, Replacement]]:
+    """Each property of each guarded type, with what a change of it does."""
+    for kind in judgement._GUARDED:
+        found = schema(kind)
+        read_only = {path.removeprefix("/properties/") for path in found.get("readOnlyProperties", ())}
+        writable = [name for name in found["properties"] if name not in read_only]
+        replacing = {path.removeprefix("/properties/") for path in found.get("createOnlyProperties", ())}
+        maybe = {path.removeprefix("/properties/") for path in found.get("conditionalCreateOnlyProperties", ())}
+        replacing |= set(NOT_UPDATABLE.get(kind, ()))
+        for path in sorted({*writable, *replacing, *maybe} - read_only):
+            expected = Replacement.YES if path in replacing else Replacement.MAYBE if path in maybe else Replacement.NO
+            yield kind, path, expected
+
+
+def with_value(path: str, value: object) -> dict[str, Any]:
+    first, _, rest = path.partition("/")
+    if first == "*":
+        return [with_value(rest, value) if rest else value]  # type: ignore[return-value]
+    return {first: with_value(rest, value) if rest else value}
+
+
+@pytest.mark.parametrize(("kind", "path", "expected"), list(every_property()), ids=lambda value: str(value))
+def test_each_property_of_each_guarded_type(kind: str, path: str, expected: Replacement) -> None:
+    old = template(Thing=resource(kind, **with_value(path, "old")))
+    new = template(Thing=resource(kind, **with_value(path, "new")))
+    (change,) = compare(old, new)
+    told = [one for one in step(old, new) if "be replaced" in one.message]
+    if expected is Replacement.NO:
+        assert change.replacement is Replacement.NO
+        assert told == []
+        return
+    assert change.replacement is expected
+    (finding,) = told
+    assert finding.path == "Thing"
+    assert path in finding.message
+    assert ("may be replaced" in finding.message) == (expected is Replacement.MAYBE)
+
+
+def test_the_walk_over_properties_is_not_empty() -> None:
+    rows = list(every_property())
+    assert len({kind for kind, _, _ in rows}) == len(judgement._GUARDED)
+    assert sum(expected is not Replacement.NO for _, _, expected in rows) > 60
+
+
+@pytest.mark.parametrize("kind", sorted(judgement._GUARDED))
+def test_removal_and_rename(kind: str) -> None:
+    thing = {**resource(kind, Tags=[{"Key": "team", "Value": "research"}]), "DeletionPolicy": "RetainExceptOnCreate"}
+    severity = judgement._GUARDED[kind].severity
+    (finding,) = step(template(Thing=thing), template())
+    assert "would leave its stack: it stays (RetainExceptOnCreate), bills on" in finding.message
+    assert finding.severity is severity
+    assert ("--allow Thing" in finding.hint) == (severity is Severity.ERROR)
+    (finding,) = step(template(Thing=resource(kind)), template())
+    assert "would be deleted" in finding.message
+    (finding,) = step(template(Thing=thing), template(Other=thing))
+    assert "its construct is called Other now, and CloudFormation makes a new one" in finding.message
+    assert step(template(Thing=thing), template(Thing=thing)) == []
+    assert step(template(), template(Thing=thing)) == []
+
+
+def test_paths_are_those_of_constructs() -> None:
+    thing = {**resource("AWS::S3::Bucket"), "Metadata": {"aws:cdk:path": "FoundationStack/Logs/Resource"}}
+    (finding,) = step(template(Logs123=thing), template())
+    assert finding.path == "FoundationStack/Logs"
+
+
+def test_another_type_under_the_same_id() -> None:
+    (finding,) = step(template(A=resource("AWS::KMS::Key")), template(A=resource("AWS::S3::Bucket")))
+    assert "the key would be replaced: Type" in finding.message
+
+
+def lustre(**lustre: Any) -> dict[str, Any]:
+    top = {key: lustre.pop(key) for key in ("StorageCapacity", "FileSystemTypeVersion") if key in lustre}
+    return template(Fs=resource(FILE_SYSTEM, SubnetIds=[{"Ref": "Subnet"}], LustreConfiguration=lustre, **top))
+
+
+def test_a_subnet_that_is_replaced_under_a_file_system_takes_it_along() -> None:
+    def network(cidr: str) -> dict[str, Any]:
+        subnet = resource("AWS::EC2::Subnet", VpcId={"Ref": "Vpc"}, CidrBlock=cidr)
+        group = resource("AWS::EC2::SecurityGroup", VpcId={"Fn::GetAtt": ["Vpc", "VpcId"]})
+        return {"Resources": {**lustre()["Resources"], "Subnet": subnet, "Group": group}}
+
+    (finding,) = step(network("10.0.0.0/24"), network("10.0.1.0/24"))
+    assert (finding.rule, finding.path) == ("FSX-25", "Fs")
+    assert "would be replaced: SubnetIds, which follows Subnet" in finding.message
+
+
+def test_a_chain_is_followed_to_its_end() -> None:
+    def chain(name: str) -> dict[str, Any]:
+        return template(
+            Vpc=resource("AWS::EC2::VPC", CidrBlock=name),
+            Subnet=resource("AWS::EC2::Subnet", VpcId={"Fn::Sub": "${Vpc}"}),
+            Fs=resource(FILE_SYSTEM, SubnetIds=[{"Fn::Join": ["", [{"Ref": "Subnet"}]]}]),
+            Link=resource("AWS::FSx::DataRepositoryAssociation", FileSystemId={"Ref": "Fs"}),
+        )
+
+    found = {finding.path: finding.rule for finding in step(chain("10.0.0.0/16"), chain("10.1.0.0/16"))}
+    assert found == {"Vpc": "FMB-49", "Fs": "FSX-25", "Link": "DRA-12"}
+
+
+def test_what_a_stack_publishes_is_guarded_whatever_it_is() -> None:
+    def published(description: str, *, write: bool = True) -> dict[str, Any]:
+        parameter = resource("AWS::SSM::Parameter", Name="/x/group", Value={"Fn::GetAtt": ["Group", "GroupId"]})
+        group = resource("AWS::EC2::SecurityGroup", GroupDescription=description)
+        return template(Group=group, **({"P": parameter} if write else {}))
+
+    (finding,) = step(published("a"), published("b"))
+    assert (finding.rule, finding.path) == ("FMB-49", "Group")
+    assert "the published SecurityGroup would be replaced: GroupDescription a → b" in finding.message
+    assert step(published("a", write=False), published("b", write=False)) == []
+
+
+def test_a_value_behind_a_parameter_is_not_certain() -> None:
+    old, new = (template(Fs=resource(FILE_SYSTEM, KmsKeyId=key)) for key in ("arn:a", {"Ref": "Key"}))
+    new["Parameters"] = {"Key": {"Type": "String"}}
+    assert "the file system may be replaced: KmsKeyId" in texts(step(old, new))
+    new["Resources"]["Fs"]["Properties"]["KmsKeyId"] = "{{resolve:ssm:/key}}"
+    assert "the file system may be replaced: KmsKeyId" in texts(step(old, new))
+
+
+def test_a_policy_that_goes_is_told() -> None:
+    kept = {**resource("AWS::KMS::Key"), "DeletionPolicy": "Retain"}
+    (finding,) = step(template(Key=kept), template(Key=resource("AWS::KMS::Key")))
+    assert finding.severity is Severity.WARNING
+    assert "the key would lose its DeletionPolicy, Retain" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "rule", "text"),
+    [
+        ({"StorageCapacity": 4800}, {"StorageCapacity": 2400}, "FMB-51", "StorageCapacity would go from 4800 to 2400"),
+        ({"StorageCapacity": 4800}, {"StorageCapacity": 7200}, None, ""),
+        (
+            {"MetadataConfiguration": {"Iops": 12000}},
+            {"MetadataConfiguration": {"Iops": 6000}},
+            "FMB-51",
+            "Iops would go from 12000 to 6000, and it can only grow",
+        ),
+        ({"MetadataConfiguration": {"Iops": 6000}}, {"MetadataConfiguration": {"Iops": 12000}}, None, ""),
+        ({}, {"MetadataConfiguration": {"Mode": "AUTOMATIC"}}, "FMB-51", "cannot be added to a file system"),
+        ({"FileSystemTypeVersion": "2.15"}, {"FileSystemTypeVersion": "2.12"}, "FSX-06", "2.15 → 2.12"),
+        ({"FileSystemTypeVersion": "2.12"}, {"FileSystemTypeVersion": "2.15"}, None, ""),
+        (
+            {"EfaEnabled": True, "PerUnitStorageThroughput": 500},
+            {"EfaEnabled": True, "PerUnitStorageThroughput": 1000},
+            "FSX-14",
+            "500 → 1000, and a file system with EFA keeps its throughput",
+        ),
+        ({"PerUnitStorageThroughput": 500}, {"PerUnitStorageThroughput": 1000}, None, ""),
+        ({}, {"EfaEnabled": True}, "FSX-14", "would be replaced: LustreConfiguration/EfaEnabled"),
+        ({"DeploymentType": "SCRATCH_2"}, {"DeploymentType": "PERSISTENT_2"}, "FSX-25", "SCRATCH_2 → PERSISTENT_2"),
+        ({"DataCompressionType": "NONE"}, {"DataCompressionType": "LZ4"}, None, ""),
+    ],
+)
+def test_what_fsx_does_not_do_in_place(
+    before: dict[str, Any], after: dict[str, Any], rule: str | None, text: str
+) -> None:
+    found = step(lustre(**before), lustre(**after))
+    assert [one.rule for one in found] == ([rule] if rule else [])
+    assert text in texts(found)
+
+
+def test_a_reservation_moved_into_a_placement_group() -> None:
+    kind = "AWS::EC2::CapacityReservation"
+    (finding,) = step(template(R=resource(kind)), template(R=resource(kind, PlacementGroupArn="arn")))
+    assert finding.rule == "CR-17"
+
+
+# What is published, and what a deployed stack got.
+
+NAME = "/fmblocks/x/subnet/usw2-az1"
+
+
+def foundation(value: object, **subnet: Any) -> dict[str, Any]:
+    found = template(Subnet=resource("AWS::EC2::Subnet", **subnet), Vpc=resource("AWS::EC2::VPC"))
+    if value is not None:
+        found["Resources"]["P"] = resource("AWS::SSM::Parameter", Name=NAME, Value=value)
+    return found
+
+
+def training() -> dict[str, Any]:
+    found = template(Cluster=resource("AWS::SageMaker::Cluster", VpcConfig={"Subnets": [{"Ref": "Read"}]}))
+    found["Parameters"] = {"Read": {"Type": "AWS::SSM::Parameter::Value<String>", "Default": NAME}}
+    return found
+
+
+def both(old: dict[str, Any], new: dict[str, Any], deployed: str | None, current: str | None) -> list[Finding]:
+    told = tuple(compare(old, new))
+    return judge(
+        [
+            StackChange("FoundationStack", old, new, told),
+            StackChange("TrainingStack", training(), training(), (), (Input("Read", NAME, deployed, current),)),
+        ]
+    )
+
+
+REF = {"Ref": "Subnet"}
+
+
+def test_a_published_value_that_stays() -> None:
+    assert both(foundation(REF), foundation(REF), "subnet-1", "subnet-1") == []
+    tagged = foundation(REF, Tags=[{"Key": "a", "Value": "b"}])
+    assert both(foundation(REF), tagged, "subnet-1", "subnet-1") == []
+    assert both(foundation("lit"), foundation("lit"), "lit", "lit") == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "current", "text"),
+    [
+        (
+            foundation(REF, CidrBlock="a"),
+            foundation(REF, CidrBlock="b"),
+            "subnet-1",
+            "known only after the deployment of",
+        ),
+        (foundation("subnet-1"), foundation("subnet-2"), "subnet-1", "would get subnet-2 from FoundationStack"),
+        (foundation(REF), foundation({"Ref": "Vpc"}), "subnet-1", "known only after the deployment of"),
+        (foundation(REF), foundation(None), "subnet-1", "FoundationStack has stopped publishing it"),
+        (foundation(REF), foundation(REF), "subnet-2", "would get subnet-2, which is published already"),
+    ],
+    ids=["replaced below it", "another literal", "another resource", "gone", "published by an earlier deployment"],
+)
+def test_a_changed_value_with_an_empty_template_diff(
+    old: dict[str, Any], new: dict[str, Any], current: str, text: str
+) -> None:
+    found = both(old, new, "subnet-1", current)
+    (value,) = (one for one in found if one.rule == "FMB-50")
+    assert (value.path, value.severity) == (NAME, Severity.ERROR)
+    assert "TrainingStack was built with subnet-1" in value.message
+    assert text in value.message
+    (cluster,) = (one for one in found if one.path == "Cluster")
+    assert f"the cluster would be replaced: VpcConfig, which follows {NAME}" in cluster.message
+
+
+def test_a_value_that_was_not_read_before_changes_nothing() -> None:
+    assert both(foundation(None), foundation(REF), None, None) == []
+
+
+def test_a_stack_that_is_not_deployed_loses_nothing() -> None:
+    new = template(Fs=resource(FILE_SYSTEM))
+    assert judge([StackChange("FoundationStack", None, new)]) == []
+
+
+def test_allow_takes_paths_logical_ids_and_names() -> None:
+    old, new = foundation(REF, CidrBlock="a"), foundation(REF, CidrBlock="b")
+    told = tuple(compare(old, new))
+    stacks = [
+        StackChange("FoundationStack", old, new, told),
+        StackChange("TrainingStack", training(), training(), (), (Input("Read", NAME, "subnet-1", "subnet-1"),)),
+    ]
+    assert {one.path for one in judge(stacks)} == {"Subnet", NAME, "Cluster"}
+    assert [one.path for one in judge(stacks, allow=[NAME, "Subnet"])] == ["Cluster"]
+    assert judge(stacks, allow=[NAME, "Subnet", "Cluster/Resource"]) == []
+    assert unknown_allowances(judge(stacks), ["Subnet", "Sub", ""]) == ["Sub", ""]
+
+
+def test_follow_begins_with_what_is_told() -> None:
+    (change,) = follow(training(), ["Read"])
+    expected = Change(
+        "Cluster", "AWS::SageMaker::Cluster", Action.MODIFY, Replacement.YES, ("VpcConfig, which follows Read",)
+    )
+    assert change == expected
+
+
+def test_unseen_names_what_nobody_could_look_into() -> None:
+    new = {
+        **training(),
+        "Conditions": {"C": {}},
+        "Transform": "T",
+        "Outputs": {},
+    }
+    new["Parameters"]["Size"] = {"Type": "String"}
+    new["Resources"]["B"] = resource("AWS::S3::Bucket", BucketName={"Fn::ImportValue": "Net:Name"})
+    assert unseen(template(), new) == [
+        f"the values of 1 SSM parameters: {NAME}",
+        "the values of 1 template parameters: Size",
+        "1 imported values and dynamic references: Net:Name",
+        "which conditions hold",
+        "what transforms make of the template",
+    ]
+    assert unseen(template(), template()) == []
+
+
+def test_types_that_the_registry_knows_and_does_not() -> None:
+    assert always("AWS::SSM::Parameter") == ("Name",)
+    assert sometimes("AWS::EC2::VPC") == ("InstanceTenancy",)
+    assert always("Custom::Thing") == ()
+
+
+# The command line, without AWS.
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> tuple[str, str]:
+    old = {**lustre(StorageCapacity=4800, DeploymentType="SCRATCH_2"), "Parameters": training()["Parameters"]}
+    new = {**lustre(StorageCapacity=4800, DeploymentType="PERSISTENT_2"), "Parameters": training()["Parameters"]}
+    (tmp_path / "old.json").write_text(json.dumps({"TemplateBody": old, "StagesAvailable": []}))
+    (tmp_path / "new.json").write_text(json.dumps(new))
+    return str(tmp_path / "old.json"), str(tmp_path / "new.json")
+
+
+def run(*words: str) -> Any:
+    return CliRunner().invoke(app, ["guard", *words])
+
+
+def test_two_templates(files: tuple[str, str]) -> None:
+    done = run("--template", *files)
+    assert done.exit_code == 1
+    assert "new.json: replaced 1" in done.stdout
+    assert f"not seen: the values of 1 SSM parameters: {NAME}" in done.stdout
+    assert "error [FSX-25] Fs: the file system would be replaced" in done.stdout
+    assert "refused: 1, warnings: 0, allowed: 0" in done.stderr
+
+
+def test_two_templates_allowed(files: tuple[str, str]) -> None:
+    done = run("--template", *files, "--allow", "Fs", "--json")
+    assert done.exit_code == 0
+    told = json.loads(done.stdout)
+    assert told["stacks"][0]["changes"] == {"added": 0, "changed": 0, "replaced": 1, "removed": 0}
+    assert told["findings"] == []
+    assert "refused: 0, warnings: 0, allowed: 1" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "text"),
+    [
+        ((), "name a project file, or --template OLD NEW"),
+        (("x.yaml", "--template", "OLD", "NEW"), "name a project file, or --template OLD NEW"),
+        (("--template", "missing.json", "NEW"), "missing.json cannot be read: FileNotFoundError"),
+        (("--template", "OLD", "broken.json"), "broken.json:2: is no JSON"),
+        (("--template", "OLD", "list.json"), "list.json is no template: it has no Resources"),
+        (("--template", "OLD", "typeless.json"), "typeless.json is no template: A has no Type"),
+        (("--template", "OLD", "NEW", "--allow", "Nothing"), "--allow Nothing names nothing that is refused"),
+        (("nowhere.yaml",), "nowhere.yaml"),
+    ],
+)
+def test_what_cannot_be_looked_at(
+    files: tuple[str, str], words: tuple[str, ...], text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "broken.json").write_text("{\n nothing")
+    (tmp_path / "list.json").write_text("[]")
+    (tmp_path / "typeless.json").write_text('{"Resources": {"A": {}}}')
+    monkeypatch.chdir(tmp_path)
+    named = {"OLD": files[0], "NEW": files[1]}
+    done = run(*(named.get(word, word) for word in words))
+    assert done.exit_code == 2
+    assert text in done.stderr
+    assert done.stdout == ""
