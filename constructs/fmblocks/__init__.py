@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from fmblocks.network.addresses import ZoneAddresses as ZoneAddresses
     from fmblocks.network.cluster_vpc import ClusterVpc as ClusterVpc
     from fmblocks.network.efa_security_group import EfaSecurityGroup as EfaSecurityGroup
+    from fmblocks.network.interface_endpoints import InterfaceEndpoints as InterfaceEndpoints
     from fmblocks.observability.metrics_workspace import IMetricsWorkspace as IMetricsWorkspace
     from fmblocks.observability.metrics_workspace import MetricsWorkspace as MetricsWorkspace
     from fmblocks.project import Project as Project
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "InterfaceEndpoints": "network.interface_endpoints",
     "TrainingPlan": "capacity.bought",
     "Tenancy": "capacity.settings",
     "SpotCapacity": "capacity.bought",
@@ -140,6 +142,7 @@ __all__ = [
     "ILustreFileSystem",
     "IMetricsWorkspace",
     "InstancePlatform",
+    "InterfaceEndpoints",
     "InterfaceType",
     "Launch",
     "LifecycleBundle",

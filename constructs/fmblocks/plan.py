@@ -193,8 +193,12 @@ def _bills(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
             yield f"{group.name}: {group.count} × {group.instance_type}, paid with the Capacity Block"
         else:
             yield f"{group.name}: {group.count} × {group.instance_type}, from creation to destruction"
-    nat = project.network.nat_gateways
-    yield f"{nat} NAT gateway{'s' if nat > 1 else ''}, by the hour and by the GB"
+    if nat := project.network.nat_gateways:
+        yield f"{nat} NAT gateway{'s' if nat > 1 else ''}, by the hour and by the GB"
+    if services := project.network.endpoint_services:
+        zones = len(project.network.endpoint_availability_zones)
+        places = f"{zones} zone{'s' if zones > 1 else ''}"
+        yield f"{len(services)} interface endpoints in {places}, by the hour and by the GB"
     if (lustre := project.storage.lustre) is not None:
         size = f"{lustre.capacity_gib} GiB" if lustre.capacity_gib else "for what it holds and for its throughput"
         yield f"Lustre, {size}, even after FoundationStack is destroyed"

@@ -152,7 +152,13 @@ def schema() -> str:
 
 
 def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Finding]:
-    network = {**_fields(project.network), "region": project.region, "primary": project.network.primary}
+    network = {
+        **_fields(project.network),
+        "region": project.region,
+        "primary": project.network.primary,
+        "endpoint_services": project.network.endpoint_services,
+        "endpoint_availability_zones": project.network.endpoint_availability_zones,
+    }
     yield from check(network_rules.RULES, network, path="network")
     yield from check(network_rules.WHOLE, network)
     yield from check(governance_rules.RULES, {"tags": project.tags, "suppress": project.suppress})

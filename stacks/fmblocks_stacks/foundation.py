@@ -46,7 +46,13 @@ class FoundationStack(cdk.Stack):
         self._publisher = Publisher(self, "Contract", foundation=project.name)
         self.key = ProjectKey(self, "Key")
         self.network = self._network(project)
-        self.efa_security_group = EfaSecurityGroup(self, "EfaGroup", vpc=self.network.vpc, removal_policy=_KEPT)
+        self.efa_security_group = EfaSecurityGroup(
+            self,
+            "EfaGroup",
+            vpc=self.network.vpc,
+            allow_all_outbound=not self.network.closed,
+            removal_policy=_KEPT,
+        )
         self.logs = LogBucket(self, "Logs")
         self.lifecycle_bucket = self._lifecycle_bucket(project)
         self.metrics = MetricsWorkspace(self, "Metrics", retention_days=project.observability.prometheus.retention_days)
@@ -67,6 +73,8 @@ class FoundationStack(cdk.Stack):
             availability_zones=settings.availability_zones,
             primary_availability_zone=settings.primary_availability_zone,
             nat_gateways=settings.nat_gateways,
+            interface_endpoints=settings.endpoint_services,
+            endpoint_availability_zones=settings.endpoint_availability_zones,
             subnets={
                 zone: ZoneAddresses(private=pair.private, public=pair.public) for zone, pair in settings.subnets.items()
             },
@@ -101,6 +109,7 @@ class FoundationStack(cdk.Stack):
             self,
             "LustreGroup",
             vpc=self.network.vpc,
+            allow_all_outbound=not self.network.closed,
             clients={"Nodes": self.efa_security_group},
             removal_policy=_KEPT,
         )

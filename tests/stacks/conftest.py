@@ -16,12 +16,15 @@ from fmblocks.project import Project
 from fmblocks_stacks.assembly import build
 
 Template = dict[str, Any]
-EXAMPLES = ("trial-g6.yaml", "slurm-p5en.yaml", "ec2-odcr.yaml", "ec2-capacity-block.yaml")
+EXAMPLES = ("trial-g6.yaml", "slurm-p5en.yaml", "ec2-odcr.yaml", "ec2-capacity-block.yaml", "closed-p5.yaml")
 # Forms a project can have that the examples do not show: one line each, on top of the smallest project.
 FORMS = {
     "zone names": "region: us-west-2\nnetwork: {availability_zones: [us-west-2a], cidr: 10.0.0.0/20}\n",
     "a region without an account": "region: us-west-2\nnetwork: {availability_zones: [usw2-az2]}\n",
     "two zones of any region": "network: {availability_zones: 2, nat_gateways: 2}\n",
+    "a closed network": "region: us-west-2\nnetwork: {availability_zones: [usw2-az2], nat_gateways: 0}\n",
+    "endpoints in an open network": "network: {availability_zones: 2, endpoints: {services: [ecr.api, ecr.dkr], "
+    "availability_zones: 2}}\n",
     "continuous provisioning": "network: {availability_zones: 1}\n",
     "hard disks with backups": """\
 network: {availability_zones: 1}

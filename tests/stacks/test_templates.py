@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
+from fmblocks.network.settings import CLOSED_NETWORK_SERVICES
 from tests.stacks.conftest import FORMS, Synthesize, Synthesized, Template, of_type
 
 KEPT = {
@@ -139,8 +140,9 @@ def test_the_kept_set(synthesized: Synthesized) -> None:
         logs = id.startswith("Logs")
         assert found["DeletionPolicy"] == ("Retain" if logs else "RetainExceptOnCreate")
         assert found["UpdateReplacePolicy"] == "Retain"
-    for resource in synthesized.foundation["Resources"].values():
-        if resource["Type"] in KEPT:
+    for id, resource in synthesized.foundation["Resources"].items():
+        # No kept interface carries the group of the endpoints: it goes with them.
+        if resource["Type"] in KEPT and not id.startswith("NetworkEndpoints"):
             assert resource.get("DeletionPolicy") not in (None, "Delete"), resource["Type"]
 
 
@@ -187,8 +189,11 @@ def test_the_efa_group_is_open_to_itself_both_ways(synthesized: Synthesized) -> 
 
 def test_every_private_route_table_has_the_s3_endpoint_and_a_nat(synthesized: Synthesized) -> None:
     private = {id for id in of_type(synthesized.foundation, "AWS::EC2::RouteTable") if "PrivateRouteTable" in id}
-    (endpoint,) = of_type(synthesized.foundation, "AWS::EC2::VPCEndpoint").values()
-    assert {table["Ref"] for table in endpoint["Properties"]["RouteTableIds"]} == private
+    endpoints = [one["Properties"] for one in of_type(synthesized.foundation, "AWS::EC2::VPCEndpoint").values()]
+    (gateway,) = (one for one in endpoints if one["VpcEndpointType"] == "Gateway")
+    assert {table["Ref"] for table in gateway["RouteTableIds"]} == private
+    if len(endpoints) > len(CLOSED_NETWORK_SERVICES):
+        return  # a closed network
     routed = {
         route["Properties"]["RouteTableId"]["Ref"]
         for route in of_type(synthesized.foundation, "AWS::EC2::Route").values()
@@ -375,6 +380,61 @@ def test_nat_gateways_stay_where_they_are(synthesize: Synthesize, form: Callable
     assert len(two) == 2
     assert {id: three[id] for id in two} == two
     assert gateways("usw2-az1, usw2-az2", 1) == gateways("usw2-az2", 1)
+
+
+def test_a_closed_network_has_endpoints_and_no_way_out(synthesize: Synthesize, form: Callable[[str], Path]) -> None:
+    text = "region: us-west-2\nnetwork: {availability_zones: [usw2-az1, usw2-az2], primary_availability_zone: usw2-az2"
+    closed, opened = (synthesize(form(f"{text}{more}}}\n")).foundation for more in (", nat_gateways: 0", ""))
+    for kind in ("InternetGateway", "VPCGatewayAttachment", "NatGateway", "EIP", "Route"):
+        assert of_type(closed, f"AWS::EC2::{kind}") == {}
+    subnets = of_type(closed, "AWS::EC2::Subnet")
+    assert {one["Properties"]["CidrBlock"] for one in subnets.values()} == {"10.20.0.0/17", "10.20.128.0/20"}
+    assert subnets.items() <= of_type(opened, "AWS::EC2::Subnet").items()
+    endpoints = of_type(closed, "AWS::EC2::VPCEndpoint").values()
+    (gateway,) = (one["Properties"] for one in endpoints if one["Properties"]["VpcEndpointType"] == "Gateway")
+    assert len(gateway["RouteTableIds"]) == 2
+    interfaces = [one["Properties"] for one in endpoints if one["Properties"]["VpcEndpointType"] == "Interface"]
+    names = {one["ServiceName"].removeprefix("com.amazonaws.us-west-2.") for one in interfaces}
+    assert names == set(CLOSED_NETWORK_SERVICES)
+    (primary,) = (id for id, one in subnets.items() if one["Properties"]["CidrBlock"] == "10.20.0.0/17")
+    for one in interfaces:
+        assert one["SubnetIds"] == [{"Ref": primary}]
+        assert one["PrivateDnsEnabled"] is True
+        (group,) = one["SecurityGroupIds"]
+        rules = closed["Resources"][group["Fn::GetAtt"][0]]["Properties"]["SecurityGroupIngress"]
+        assert [(rule["CidrIp"], rule["FromPort"], rule["ToPort"]) for rule in rules] == [("10.20.0.0/16", 443, 443)]
+    assert of_type(opened, "AWS::EC2::VPCEndpoint").keys() == {
+        id for id, one in of_type(closed, "AWS::EC2::VPCEndpoint").items() if one["Properties"] == gateway
+    }
+
+
+def test_groups_of_a_closed_network_reach_what_they_need(synthesize: Synthesize, form: Callable[[str], Path]) -> None:
+    closed = synthesize(form("network: {availability_zones: 1, nat_gateways: 0}\n")).foundation
+    groups = of_type(closed, "AWS::EC2::SecurityGroup")
+    (efa,) = (one for id, one in groups.items() if id.startswith("EfaGroup"))
+    outbound = [
+        (rule["CidrIp"], rule["IpProtocol"], rule.get("FromPort")) for rule in efa["Properties"]["SecurityGroupEgress"]
+    ]
+    assert outbound == [("10.20.0.0/16", "-1", None), ("0.0.0.0/0", "tcp", 443)]
+    (lustre,) = (one for id, one in groups.items() if id.startswith("LustreGroup"))
+    assert [rule["CidrIp"] for rule in lustre["Properties"]["SecurityGroupEgress"]] == ["255.255.255.255/32"]
+    out = of_type(closed, "AWS::EC2::SecurityGroupEgress")
+    assert sorted(
+        (one["Properties"]["IpProtocol"], one["Properties"].get("FromPort"), one["Properties"].get("ToPort"))
+        for one in out.values()
+    ) == [("-1", None, None), *[("tcp", 988, 988)] * 2, *[("tcp", 1018, 1023)] * 2]
+    # A kept file system keeps all of them, and waits for all of them.
+    (system,) = of_type(closed, "AWS::FSx::FileSystem").values()
+    for id, one in out.items():
+        assert one["DeletionPolicy"] == "RetainExceptOnCreate"
+        assert id in system["DependsOn"] or one["Properties"]["IpProtocol"] == "-1"
+
+
+def test_endpoints_stand_where_they_are_wanted(synthesize: Synthesize, form: Callable[[str], Path]) -> None:
+    network = "{availability_zones: 2, endpoints: {services: [ecr.api], availability_zones: 2}}"
+    found = of_type(synthesize(form(f"network: {network}\n")).foundation, "AWS::EC2::VPCEndpoint").values()
+    (interface,) = (one["Properties"] for one in found if one["Properties"]["VpcEndpointType"] == "Interface")
+    assert len(interface["SubnetIds"]) == 2
 
 
 def test_addresses_of_the_default_split(large: Synthesized) -> None:

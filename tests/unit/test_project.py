@@ -97,8 +97,8 @@ BAD_SHAPES = [
     (SMALLEST.replace("[usw2-az2]", "[]"), "takes a list of zone ids or names"),
     (SMALLEST.replace("[usw2-az2]", "3"), "takes a count of 1 or 2; for more, name region and the zones"),
     (
-        SMALLEST.replace("[usw2-az2]", "[usw2-az2], nat_gateways: 0"),
-        "network.nat_gateways: 0 is the closed network",
+        SMALLEST.replace("[usw2-az2]", "[usw2-az2], nat_gateways: 0, endpoints: [sagemaker]"),
+        "network.endpoints.services: sagemaker is no endpoint's name; write sagemaker.api",
     ),
     (SMALLEST.replace("[usw2-az2]", "[usw2-az2], nat_gateways: true"), "true is not a whole number"),
     (SMALLEST.replace("[usw2-az2]", "[usw2-az2], subnets: {usw2-az2: {privat: x}}"), "did you mean private?"),

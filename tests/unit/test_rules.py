@@ -28,6 +28,7 @@ from fmblocks.findings import CHOICES, RULES, Finding, Rule, Severity, Violation
 from fmblocks.governance.settings import Suppression
 from fmblocks.network.addresses import ZoneAddresses
 from fmblocks.network.rules import SelfRules
+from fmblocks.network.settings import CLOSED_NETWORK_SERVICES
 from fmblocks.observability.settings import Alerts, Collector, Grafana
 from fmblocks.project import PROJECT_RULES, Project
 from fmblocks.rulebook import Kind, entries
@@ -430,10 +431,18 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
         "FMB-07",
         {"nat_gateways": 2, "availability_zones": ["a", "b"], "primary": "a"},
         {"nat_gateways": 2, "availability_zones": ["a"], "primary": "a"},
-        "nat_gateways: 2 is neither one NAT gateway nor one for each of 1 zone; write 1",
+        "nat_gateways: 2 is neither one NAT gateway nor one for each of 1 zone; write 1, or 0 for a closed network",
     ),
-    ("FMB-07", {"nat_gateways": 3, "availability_zones": ["a", "b", "c"], "primary": "a"}, {"nat_gateways": 2, "availability_zones": ["a", "b", "c"], "primary": "a"}, "2 is neither one NAT gateway nor one for each of 3 zones; write 1 or 3"),
-    ("FMB-07", {"nat_gateways": 1, "availability_zones": ["a", "b"], "primary": "a"}, {"nat_gateways": 0, "availability_zones": ["a"], "primary": "a"}, "0 is the closed network, whose endpoints this version does not build"),
+    ("FMB-07", {"nat_gateways": 3, "availability_zones": ["a", "b", "c"], "primary": "a"}, {"nat_gateways": 2, "availability_zones": ["a", "b", "c"], "primary": "a"}, "2 is neither one NAT gateway nor one for each of 3 zones; write 1 or 3, or 0 for a closed network"),
+    ("FMB-07", {"nat_gateways": 0, "availability_zones": ["a", "b"], "primary": "us-west-2-lax-1a"}, {"nat_gateways": -1, "availability_zones": ["a"], "primary": "a"}, "-1 is neither one NAT gateway"),
+    ("FMB-52", {"endpoint_services": ["ecr.api", "ssm"], "endpoint_availability_zones": ["a"], "availability_zones": ["a", "b"]}, {"endpoint_services": ["ecr"], "endpoint_availability_zones": ["a"], "availability_zones": ["a"]}, "endpoints.services: ecr is no endpoint's name; write ecr.api and ecr.dkr"),
+    ("FMB-52", {"endpoint_services": [], "endpoint_availability_zones": [], "availability_zones": ["a"]}, {"endpoint_services": ["ssm"], "endpoint_availability_zones": [], "availability_zones": ["a"]}, "endpoints.availability_zones: names no zone"),
+    ("FMB-52", {"endpoint_services": ["ssm"], "endpoint_availability_zones": ["a"], "availability_zones": ["a"]}, {"endpoint_services": ["ssm"], "endpoint_availability_zones": ["c"], "availability_zones": ["a", "b"]}, "c is not one of availability_zones: a, b; name zones of the network"),
+    ("FMB-52", {"endpoint_services": ["ssm"], "endpoint_availability_zones": ["a"], "availability_zones": ["a"]}, {"endpoint_services": ["ssm", "ssm"], "endpoint_availability_zones": ["a"], "availability_zones": ["a"]}, "ssm stands twice"),
+    ("FMB-52", {"endpoint_services": ["sagemaker.api"], "endpoint_availability_zones": ["a"], "availability_zones": ["a"]}, {"endpoint_services": ["com.amazonaws.us-west-2.sagemaker.api"], "endpoint_availability_zones": ["a"], "availability_zones": ["a"]}, "is a whole name; write the part behind the region: sagemaker.api"),
+    ("FMB-52", {"endpoint_services": ["bedrock-runtime"], "endpoint_availability_zones": ["a"], "availability_zones": ["a"]}, {"endpoint_services": ["Bedrock Runtime"], "endpoint_availability_zones": ["a"], "availability_zones": ["a"]}, "Bedrock Runtime is no endpoint's name; write one like ecr.api"),
+    ("FMB-53", {"nat_gateways": 1, "endpoint_services": [], "endpoint_availability_zones": ["usw2-az1"]}, {"nat_gateways": 0, "endpoint_services": [name for name in CLOSED_NETWORK_SERVICES if name != "sts"], "endpoint_availability_zones": ["usw2-az1"]}, "endpoints.services: no endpoint for sts, which nodes of a closed network may call"),
+    ("FMB-53", {"nat_gateways": 0, "endpoint_services": CLOSED_NETWORK_SERVICES, "endpoint_availability_zones": ["usw2-az1"]}, {"nat_gateways": 1, "endpoint_services": ["ssm"], "endpoint_availability_zones": ["us-west-2-lax-1a"]}, "endpoints.availability_zones: us-west-2-lax-1a is a Local Zone, where nobody documents interface endpoints"),
     ("FMB-08", {"data_repository_associations": [link()]}, {"data_repository_associations": [link(bucket="My_Data")]}, "data_repository_associations[0].bucket: My_Data is no bucket name"),
     ("FMB-08", {"data_repository_associations": [link(bucket="a-b.c")]}, {"data_repository_associations": [link(bucket="s3://a")]}, "s3://a is an address, not a bucket name"),
     ("FMB-08", {"data_repository_associations": [link(bucket="abc")]}, {"data_repository_associations": [link(bucket="ab")]}, "3 to 63"),

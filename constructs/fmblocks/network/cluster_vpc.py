@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
@@ -16,6 +17,8 @@ from fmblocks._handlers import custom_resource, handler_function
 from fmblocks.catalog import parse_zone
 from fmblocks.network import rules
 from fmblocks.network.addresses import ZoneAddresses, slots
+from fmblocks.network.interface_endpoints import InterfaceEndpoints
+from fmblocks.network.settings import default_endpoint_services
 
 # The AWS Load Balancer Controller finds subnets by these. Source: EKS User Guide, *Route application traffic*.
 _PRIVATE_ROLE = cdk.CfnTag(key="kubernetes.io/role/internal-elb", value="1")
@@ -29,6 +32,9 @@ class ClusterVpc(Construct):
     the S3 gateway endpoint on every private route table, flow logs into CloudWatch Logs, and a lock on the default
     security group. Nothing is looked up: the template is the same whoever synthesizes it.
 
+    With ``nat_gateways=0`` the network is closed: no internet gateway, no public subnets, and interface endpoints in
+    their place. The private subnets are the same, so that a network can be opened and closed later.
+
     It stands on the L1 resources, since ``ec2.Vpc`` deals addresses out by position (a zone that joins moves the
     subnets of the others), records a look-up for zone names and refuses zone ids.
 
@@ -38,7 +44,10 @@ class ClusterVpc(Construct):
         primary_availability_zone: the zone of accelerators and Lustre; its private subnet is half of the VPC. Default:
             the only zone, or zone ``1``.
         cidr: IPv4 range, /16 to /20. Default: 10.20.0.0/16.
-        nat_gateways: 1, in the primary zone, which the others use too; or one in every zone. Default: 1.
+        nat_gateways: 1, in the primary zone, which the others use too; one in every zone; or 0. Default: 1.
+        interface_endpoints: services with an interface endpoint, as :class:`InterfaceEndpoints` takes them. Default:
+            with ``nat_gateways=0`` those that nodes call, else none.
+        endpoint_availability_zones: the zones of those endpoints. Default: the primary one, which all zones reach.
         subnets: address ranges by zone, instead of the slots; Local Zones need it.
         kms_key: encrypts the flow logs; its policy must let CloudWatch Logs use it, as :class:`ProjectKey` does.
             Default: CloudWatch Logs' own key.
@@ -47,7 +56,7 @@ class ClusterVpc(Construct):
             gateways and logs go with the stack. Default: RETAIN_ON_UPDATE_OR_DELETE.
 
     Raises:
-        FindingsError: rules NET-01, FMB-01 to FMB-07 and FMB-14.
+        FindingsError: rules NET-01, FMB-01 to FMB-07, FMB-14 and FMB-52. FMB-17 and FMB-53 warn.
     """
 
     @typed
@@ -60,6 +69,8 @@ class ClusterVpc(Construct):
         primary_availability_zone: str | None = None,
         cidr: str = "10.20.0.0/16",
         nat_gateways: int = 1,
+        interface_endpoints: Sequence[str] | None = None,
+        endpoint_availability_zones: Sequence[str] | None = None,
         subnets: Mapping[str, ZoneAddresses] | None = None,
         kms_key: kms.IKey | None = None,
         flow_log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
@@ -71,12 +82,16 @@ class ClusterVpc(Construct):
             ("availability_zones", availability_zones),
             ("primary_availability_zone", primary_availability_zone),
             ("nat_gateways", nat_gateways),
+            ("interface_endpoints", interface_endpoints),
+            ("endpoint_availability_zones", endpoint_availability_zones),
             ("subnets", subnets),
         ):
             concrete(name, value)
         self.availability_zones = tuple(sorted(availability_zones, key=_by_slot))
         primary = primary_availability_zone or (self.availability_zones or ("",))[0]
         region = cdk.Stack.of(self).region
+        services = default_endpoint_services(nat_gateways) if interface_endpoints is None else interface_endpoints
+        endpoint_zones = (primary,) if endpoint_availability_zones is None else endpoint_availability_zones
         check_arguments(
             self,
             (*rules.RULES, *rules.WHOLE),
@@ -88,8 +103,15 @@ class ClusterVpc(Construct):
                 "region": None if cdk.Token.is_unresolved(region) else region,
                 "nat_gateways": nat_gateways,
                 "subnets": subnets or {},
+                "endpoint_services": services,
+                "endpoint_availability_zones": endpoint_zones,
+            },
+            names={
+                "endpoints.services": "interface_endpoints",
+                "endpoints.availability_zones": "endpoint_availability_zones",
             },
         )
+        self.closed = nat_gateways == 0
         self.primary_availability_zone = primary
         addresses = {
             zone: (subnets or {}).get(zone) or slots(cidr, zone, primary=zone == primary)
@@ -105,27 +127,23 @@ class ClusterVpc(Construct):
         )
         self.cfn_vpc.apply_removal_policy(removal_policy)
         cdk.Tags.of(self.cfn_vpc).add("Name", label(self))
-        gateway = ec2.CfnInternetGateway(self, "InternetGateway")
-        attachment = ec2.CfnVPCGatewayAttachment(
-            self, "InternetGatewayAttachment", vpc_id=self.cfn_vpc.ref, internet_gateway_id=gateway.ref
-        )
+        internet = None if self.closed else _Internet(self, self.cfn_vpc)
 
         self._zones: dict[str, _ZoneSubnets] = {}
         zones = Construct(self, "Zones")
         for zone in self.availability_zones:
             ranges = addresses[zone]
             assert ranges is not None  # FMB-06 has refused a zone without addresses
-            self._zones[zone] = _ZoneSubnets(
-                zones, zone, vpc=self.cfn_vpc, addresses=ranges, internet_gateway=gateway, attachment=attachment
-            )
+            self._zones[zone] = _ZoneSubnets(zones, zone, vpc=self.cfn_vpc, addresses=ranges, internet=internet)
         # The primary zone's subnet carries the interfaces of a kept file system, and cannot be deleted under them.
         self._zones[primary].cfn_private.apply_removal_policy(removal_policy)
 
-        with_nat = [primary] if nat_gateways == 1 else self.availability_zones
-        for zone in with_nat:
-            self._zones[zone].add_nat_gateway(attachment)
-        for zone, found in self._zones.items():
-            found.route_through(self._zones[zone if zone in with_nat else primary])
+        if internet is not None:
+            with_nat = [primary] if nat_gateways == 1 else self.availability_zones
+            for zone in with_nat:
+                self._zones[zone].add_nat_gateway(internet)
+            for zone, found in self._zones.items():
+                found.route_through(self._zones[zone if zone in with_nat else primary])
 
         ec2.CfnVPCEndpoint(
             self,
@@ -144,11 +162,21 @@ class ClusterVpc(Construct):
             availability_zones=[found.zone_name for found in ordered],
             private_subnet_ids=[found.cfn_private.ref for found in ordered],
             private_subnet_route_table_ids=[found.private_route_table.ref for found in ordered],
-            public_subnet_ids=[found.cfn_public.ref for found in ordered],
-            public_subnet_route_table_ids=[found.public_route_table.ref for found in ordered],
+            public_subnet_ids=[found.public.subnet.ref for found in ordered if found.public],
+            public_subnet_route_table_ids=[found.public.route_table.ref for found in ordered if found.public],
         )
         # Whoever depends on the VPC waits for its routes too: a node that boots before them cannot reach S3.
         Dependable.implement(self.vpc, Dependable.of(self))
+        if services:
+            self.interface_endpoints: InterfaceEndpoints | None = InterfaceEndpoints(
+                self,
+                "Endpoints",
+                vpc=self.vpc,
+                subnets=[self.private_subnet(zone) for zone in sorted(endpoint_zones, key=_by_slot)],
+                services=services,
+            )
+        else:
+            self.interface_endpoints = None
         self._log_flows(kms_key, flow_log_retention)
         self._lock_default_group()
 
@@ -219,8 +247,26 @@ def _by_slot(zone: str) -> tuple[int, str]:
     return (found.slot if found and found.slot is not None else 99, zone)
 
 
+class _Internet:
+    """The internet gateway, and its attachment, which must be there before anything uses it."""
+
+    def __init__(self, scope: Construct, vpc: ec2.CfnVPC) -> None:
+        self.gateway = ec2.CfnInternetGateway(scope, "InternetGateway")
+        self.attachment = ec2.CfnVPCGatewayAttachment(
+            scope, "InternetGatewayAttachment", vpc_id=vpc.ref, internet_gateway_id=self.gateway.ref
+        )
+
+
+class _Public(NamedTuple):
+    """The public subnet of a zone, with its route table and the route to the internet."""
+
+    subnet: ec2.CfnSubnet
+    route_table: ec2.CfnRouteTable
+    route: ec2.CfnRoute
+
+
 class _ZoneSubnets(Construct):
-    """The two subnets of a zone and their route tables."""
+    """The private subnet of a zone, the public one unless the network is closed, and their route tables."""
 
     def __init__(
         self,
@@ -229,14 +275,13 @@ class _ZoneSubnets(Construct):
         *,
         vpc: ec2.CfnVPC,
         addresses: ZoneAddresses,
-        internet_gateway: ec2.CfnInternetGateway,
-        attachment: ec2.CfnVPCGatewayAttachment,
+        internet: _Internet | None,
     ) -> None:
         super().__init__(scope, zone)
         self._vpc = vpc
         self._nat: ec2.CfnNatGateway | None = None
         self.cfn_private, self.private_route_table = self._subnet("Private", zone, addresses.private, _PRIVATE_ROLE)
-        self.cfn_public, self.public_route_table = self._subnet("Public", zone, addresses.public, _PUBLIC_ROLE)
+        self.public = self._public(zone, addresses.public, internet) if internet else None
         self.private: ec2.ISubnet = ec2.Subnet.from_subnet_attributes(
             self,
             "PrivateSubnet",
@@ -245,28 +290,32 @@ class _ZoneSubnets(Construct):
             ipv4_cidr_block=addresses.private,
             route_table_id=self.private_route_table.ref,
         )
-        route = ec2.CfnRoute(
-            self,
-            "PublicRoute",
-            route_table_id=self.public_route_table.ref,
-            destination_cidr_block="0.0.0.0/0",
-            gateway_id=internet_gateway.ref,
-        )
-        # EC2 refuses the route while the gateway is not attached: "belong to different networks", intermittently.
-        route.add_resource_dependency(attachment)
-        self._public_route = route
 
     @property
     def zone_name(self) -> str:
         return self.cfn_private.attr_availability_zone
 
-    def add_nat_gateway(self, attachment: ec2.CfnVPCGatewayAttachment) -> None:
-        address = ec2.CfnEIP(self, "NatAddress", domain="vpc")
-        address.add_resource_dependency(attachment)
-        self._nat = ec2.CfnNatGateway(
-            self, "NatGateway", subnet_id=self.cfn_public.ref, allocation_id=address.attr_allocation_id
+    def _public(self, zone: str, cidr: str, internet: _Internet) -> _Public:
+        subnet, table = self._subnet("Public", zone, cidr, _PUBLIC_ROLE)
+        route = ec2.CfnRoute(
+            self,
+            "PublicRoute",
+            route_table_id=table.ref,
+            destination_cidr_block="0.0.0.0/0",
+            gateway_id=internet.gateway.ref,
         )
-        self._nat.add_resource_dependency(self._public_route)
+        # EC2 refuses the route while the gateway is not attached: "belong to different networks", intermittently.
+        route.add_resource_dependency(internet.attachment)
+        return _Public(subnet, table, route)
+
+    def add_nat_gateway(self, internet: _Internet) -> None:
+        assert self.public is not None
+        address = ec2.CfnEIP(self, "NatAddress", domain="vpc")
+        address.add_resource_dependency(internet.attachment)
+        self._nat = ec2.CfnNatGateway(
+            self, "NatGateway", subnet_id=self.public.subnet.ref, allocation_id=address.attr_allocation_id
+        )
+        self._nat.add_resource_dependency(self.public.route)
         cdk.Tags.of(self._nat).add("Name", label(self))
 
     def route_through(self, other: _ZoneSubnets) -> None:

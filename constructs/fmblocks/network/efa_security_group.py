@@ -21,7 +21,10 @@ class EfaSecurityGroup(ec2.SecurityGroup):
     traffic is allowed. Whoever adds a dependency on the group waits for both.
 
     Args:
-        vpc: where the group stands.
+        vpc: where the group stands; its address range must be known when ``allow_all_outbound`` is false.
+        allow_all_outbound: false for a closed network: beside itself the group then reaches the addresses of the VPC,
+            and HTTPS, since the S3 gateway endpoint answers from S3's public addresses and CloudFormation knows no id
+            of their prefix list. Default: true.
         removal_policy: of the group and its rules; kept things that carry it need it kept. Default: DESTROY.
     """
 
@@ -32,11 +35,20 @@ class EfaSecurityGroup(ec2.SecurityGroup):
         id: str,
         *,
         vpc: ec2.IVpc,
+        allow_all_outbound: bool = True,
         removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.DESTROY,
     ) -> None:
         super().__init__(
-            scope, id, vpc=vpc, description="EFA fabric: all traffic to and from itself", allow_all_outbound=True
+            scope,
+            id,
+            vpc=vpc,
+            description="EFA fabric: all traffic to and from itself",
+            allow_all_outbound=allow_all_outbound,
         )
+        if not allow_all_outbound:
+            # Inline on purpose: EC2 adds "everything to 0.0.0.0/0" to a group that is made without outbound rules.
+            self.add_egress_rule(ec2.Peer.ipv4(vpc.vpc_cidr_block), ec2.Port.all_traffic(), "everything in the VPC")
+            self.add_egress_rule(ec2.Peer.any_ipv4(), ec2.Port.tcp(443), "S3, through its gateway endpoint")
         self.self_ingress = ec2.CfnSecurityGroupIngress(
             self,
             "SelfIngress",

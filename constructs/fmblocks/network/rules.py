@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -18,6 +19,7 @@ from fmblocks.network.addresses import (
     parse_cidr,
     slots,
 )
+from fmblocks.network.settings import CLOSED_NETWORK_SERVICES
 
 # EC2's smallest subnet. Source: VPC User Guide, Subnet CIDR blocks.
 _SMALLEST_SUBNET_PREFIX = 28
@@ -155,17 +157,71 @@ def zone_addresses(
 
 @rule("FMB-07")
 def nat_gateways(*, nat_gateways: int, availability_zones: Sequence[str], primary: str) -> Iterator[Violation]:
-    """One NAT gateway, in the primary zone, or one in every zone: a number between would go by position."""
+    """One NAT gateway, in the primary zone, one in every zone, or none: a number between would go by position."""
     zones = len(availability_zones)
-    if nat_gateways < 1:
-        text = f"{nat_gateways} is the closed network, whose endpoints this version does not build"
-        yield Violation("nat_gateways", text, "write 1, or pass a VPC of your own to the constructs")
-    elif nat_gateways not in (1, zones):
+    if nat_gateways == 0:
+        return  # a closed network
+    if nat_gateways not in (1, zones):
         text = f"{nat_gateways} is neither one NAT gateway nor one for each of {zones} zone{'s' if zones > 1 else ''}"
-        yield Violation("nat_gateways", text, "write 1" + (f" or {zones}" if zones > 1 else ""))
+        hint = "write 1" + (f" or {zones}" if zones > 1 else "") + ", or 0 for a closed network"
+        yield Violation("nat_gateways", text, hint)
     elif (parsed := parse_zone(primary)) and parsed.kind == "local":
         text = f"the NAT gateway would stand in {primary}, a Local Zone, whose addresses this version does not ask for"
         yield Violation("primary_availability_zone", text, "make a zone of the region the primary one")
+
+
+# What people call services that have several endpoints, or another name.
+_SERVICES_BY_OTHER_NAMES = {
+    "ecr": "ecr.api and ecr.dkr",
+    "sagemaker": "sagemaker.api",
+    "cloudwatch": "logs and monitoring",
+    "prometheus": "aps-workspaces",
+    "systems-manager": "ssm and ssmmessages",
+    "s3": "nothing: the S3 gateway endpoint is always there",
+}
+
+
+@rule("FMB-52")
+def endpoints(
+    *,
+    endpoint_services: Sequence[str],
+    endpoint_availability_zones: Sequence[str],
+    availability_zones: Sequence[str],
+) -> Iterator[Violation]:
+    """Endpoints are of services by their names, each once, in zones of the network."""
+    key = "endpoints.services"
+    for name in endpoint_services:
+        bare = re.sub(r"^com\.amazonaws\.[a-z0-9-]+\.", "", name)
+        if bare != name:
+            yield Violation(key, f"{name} is a whole name", f"write the part behind the region: {bare}")
+        elif name in _SERVICES_BY_OTHER_NAMES:
+            yield Violation(key, f"{name} is no endpoint's name", f"write {_SERVICES_BY_OTHER_NAMES[name]}")
+        elif not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
+            yield Violation(key, f"{name} is no endpoint's name", "write one like ecr.api")
+    for name in sorted({one for one in endpoint_services if list(endpoint_services).count(one) > 1}):
+        yield Violation(key, f"{name} stands twice, and a VPC takes one endpoint of a service", "name it once")
+    if endpoint_services and not endpoint_availability_zones:
+        yield Violation("endpoints.availability_zones", "names no zone", "name one, or leave the key out")
+    for zone in endpoint_availability_zones:
+        if zone and availability_zones and zone not in availability_zones:
+            listed = ", ".join(availability_zones)
+            text = f"{zone} is not one of availability_zones: {listed}"
+            yield Violation("endpoints.availability_zones", text, "name zones of the network")
+
+
+@rule("FMB-53")
+def closed_network(
+    *, nat_gateways: int, endpoint_services: Sequence[str], endpoint_availability_zones: Sequence[str]
+) -> Iterator[Violation]:
+    """Nodes of a closed network reach nothing but what has an endpoint; Local Zones may lack them."""
+    missing = [name for name in CLOSED_NETWORK_SERVICES if name not in endpoint_services]
+    if nat_gateways == 0 and missing:
+        text = f"no endpoint for {', '.join(missing)}, which nodes of a closed network may call"
+        yield Violation("endpoints.services", text, "add them, or make sure that nothing calls them")
+    for zone in endpoint_availability_zones if endpoint_services else ():
+        if (parsed := parse_zone(zone)) and parsed.kind == "local":
+            text = f"{zone} is a Local Zone, where nobody documents interface endpoints"
+            yield Violation("endpoints.availability_zones", text, "name a zone of the region")
 
 
 @rule("FMB-14")
@@ -207,8 +263,12 @@ def open_to_themselves(*, self_rules: Sequence[SelfRules]) -> Iterator[Violation
             )
 
 
-RULES = ("NET-01", "FMB-17", "FMB-01", "FMB-02", "FMB-03", "FMB-04", "FMB-06", "FMB-07", "FMB-14")
+RULES = (
+    "NET-01", "FMB-17", "FMB-01", "FMB-02", "FMB-03", "FMB-04", "FMB-06", "FMB-07", "FMB-14", "FMB-52", "FMB-53",
+)  # fmt: skip
 # About a key that stands outside network.
 WHOLE = ("FMB-05",)
+# Of endpoints in subnets that are given.
+ENDPOINTS_CONSTRUCT = ("FMB-52",)
 # Of whatever puts nodes into subnets.
 NODES_CONSTRUCT = ("NET-05",)

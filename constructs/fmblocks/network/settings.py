@@ -29,6 +29,54 @@ def _zones(value: object) -> object:
 
 Zones = Annotated[tuple[str, ...], BeforeValidator(_zones)]
 
+# What nodes of HyperPod, EC2 and EKS call. Sources: Systems Manager User Guide, *Improve the security of EC2 instances
+# by using VPC endpoints* (ssm, ssmmessages); Managed Prometheus User Guide, *Interface VPC endpoints* (aps-workspaces,
+# and sts for its signatures); CloudWatch agent (logs, monitoring); EKS User Guide, *Deploy private clusters with
+# limited internet access* (ec2, ecr.api, ecr.dkr, logs, eks-auth); awslabs/agent-plugins, *HyperPod node diagnostics*
+# (sagemaker.api and most of the others). The key of the data and the file system are called about by name (kms, fsx).
+CLOSED_NETWORK_SERVICES = (
+    "aps-workspaces",
+    "ec2",
+    "ecr.api",
+    "ecr.dkr",
+    "eks-auth",
+    "fsx",
+    "kms",
+    "logs",
+    "monitoring",
+    "sagemaker.api",
+    "ssm",
+    "ssmmessages",
+    "sts",
+)
+
+
+def default_endpoint_services(nat_gateways: int) -> tuple[str, ...]:
+    """A network that reaches the internet needs no interface endpoints."""
+    return () if nat_gateways else CLOSED_NETWORK_SERVICES
+
+
+def _services(value: object) -> object:
+    """A list alone names the services."""
+    return {"services": value} if isinstance(value, (list, tuple)) else value
+
+
+class Endpoints(Settings):
+    """Interface endpoints: how nodes reach AWS without an internet gateway."""
+
+    FOREIGN: ClassVar = {
+        "subnets": "write availability_zones: the endpoints stand in their private subnets",
+        "gateway": "the S3 gateway endpoint is always there: leave the key out",
+    }
+
+    services: Annotated[
+        tuple[Text, ...] | None,
+        Field(description="the last part of each service's name, com.amazonaws.<region>.<part>"),
+    ] = None
+    availability_zones: Annotated[
+        Zones | None, Field(description="zones of the endpoints; default: the primary one, which all nodes reach")
+    ] = None
+
 
 class SubnetPair(Settings):
     """The two address ranges of a zone, where the fixed slots are not wanted."""
@@ -49,7 +97,7 @@ class Network(Settings):
         "nat": "the key is nat_gateways",
         "subnet": "nodes always stand in private subnets: leave the key out",
         "associate_public_ip": "instances with several network interfaces get no public address: leave the key out",
-        "endpoints": "this version has the S3 gateway endpoint only, and always: leave the key out",
+        "vpc_endpoints": "the key is endpoints",
     }
 
     cidr: Annotated[Text, Field(description="IPv4 CIDR of the VPC, /16 to /20")] = "10.20.0.0/16"
@@ -57,10 +105,29 @@ class Network(Settings):
     primary_availability_zone: Annotated[
         Text | None, Field(description="where accelerators and Lustre live; default: the only zone, or zone 1")
     ] = None
-    nat_gateways: Annotated[WholeNumber, Field(description="1, or one for each zone")] = 1
+    nat_gateways: Annotated[
+        WholeNumber, Field(description="1, one for each zone, or 0: a closed network with endpoints instead")
+    ] = 1
+    endpoints: Annotated[
+        Endpoints | None,
+        BeforeValidator(_services),
+        Field(description="interface endpoints; a list names the services"),
+    ] = None
     subnets: Annotated[
         dict[str, SubnetPair], Field(description="address ranges by zone, instead of the fixed slots")
     ] = {}
+
+    @property
+    def endpoint_services(self) -> tuple[str, ...]:
+        """The interface endpoints that are made."""
+        given = self.endpoints.services if self.endpoints else None
+        return default_endpoint_services(self.nat_gateways) if given is None else given
+
+    @property
+    def endpoint_availability_zones(self) -> tuple[str, ...]:
+        """The zones they stand in."""
+        given = self.endpoints.availability_zones if self.endpoints else None
+        return (self.primary,) if given is None else given
 
     @property
     def primary(self) -> str:

@@ -24,6 +24,7 @@ class LustreSecurityGroup(ec2.SecurityGroup):
 
     Args:
         vpc: where the group stands.
+        allow_all_outbound: false for a closed network: outbound goes what comes in, and nothing else. Default: true.
         clients: groups of the nodes that mount the file system, by a name that becomes part of the rules' ids. More can
             be added with :meth:`add_client`; a HyperPodSlurmCluster adds its own.
         removal_policy: of the group and its rules; a kept file system needs them kept. Default: DESTROY.
@@ -36,11 +37,16 @@ class LustreSecurityGroup(ec2.SecurityGroup):
         id: str,
         *,
         vpc: ec2.IVpc,
+        allow_all_outbound: bool = True,
         clients: Mapping[str, ec2.ISecurityGroup] | None = None,
         removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.DESTROY,
     ) -> None:
         super().__init__(
-            scope, id, vpc=vpc, description="Lustre: LNET from itself and its clients", allow_all_outbound=True
+            scope,
+            id,
+            vpc=vpc,
+            description="Lustre: LNET from itself and its clients",
+            allow_all_outbound=allow_all_outbound,
         )
         self._clients: set[str] = set()
         self.add_client("Self", self)
@@ -80,3 +86,14 @@ class LustreSecurityGroup(ec2.SecurityGroup):
                 to_port=last,
                 description=f"Lustre LNET from {name}",
             )
+            if not self.allow_all_outbound:
+                ec2.CfnSecurityGroupEgress(
+                    home,
+                    f"{name}{ports}Out",
+                    group_id=self.security_group_id,
+                    destination_security_group_id=group.security_group_id,
+                    ip_protocol="tcp",
+                    from_port=first,
+                    to_port=last,
+                    description=f"Lustre LNET to {name}",
+                )
