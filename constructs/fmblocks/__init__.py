@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from fmblocks.governance.project_key import ProjectKey as ProjectKey
     from fmblocks.network.addresses import ZoneAddresses as ZoneAddresses
     from fmblocks.network.cluster_vpc import ClusterVpc as ClusterVpc
+    from fmblocks.network.cluster_vpc import IClusterVpc, PrivateSubnet
     from fmblocks.network.efa_security_group import EfaSecurityGroup as EfaSecurityGroup
     from fmblocks.network.interface_endpoints import InterfaceEndpoints as InterfaceEndpoints
     from fmblocks.observability.metrics_workspace import IMetricsWorkspace as IMetricsWorkspace
@@ -63,6 +64,8 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "PrivateSubnet": "network.cluster_vpc",
+    "IClusterVpc": "network.cluster_vpc",
     "InterfaceEndpoints": "network.interface_endpoints",
     "TrainingPlan": "capacity.bought",
     "Tenancy": "capacity.settings",
@@ -138,6 +141,7 @@ __all__ = [
     "GpuFleet",
     "HyperPodSlurmCluster",
     "ICapacity",
+    "IClusterVpc",
     "IHyperPodCluster",
     "ILustreFileSystem",
     "IMetricsWorkspace",
@@ -158,6 +162,7 @@ __all__ = [
     "NodeRecovery",
     "NodeRole",
     "OnDemandCapacity",
+    "PrivateSubnet",
     "Profile",
     "Project",
     "ProjectKey",

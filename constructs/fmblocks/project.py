@@ -154,12 +154,18 @@ def schema() -> str:
 def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Finding]:
     network = {
         **_fields(project.network),
+        "cidr": project.network.ipv4_range,
+        "availability_zones": project.network.zones,
+        "given": _given(project.network),
         "region": project.region,
         "primary": project.network.primary,
         "endpoint_services": project.network.endpoint_services,
         "endpoint_availability_zones": project.network.endpoint_availability_zones,
     }
-    yield from check(network_rules.RULES, network, path="network")
+    for finding in check((*network_rules.RULES, *network_rules.EXISTING), network, path="network"):
+        if project.network.vpc is not None and finding.path == "network.availability_zones":
+            finding = replace(finding, path="network.vpc.private_subnets")
+        yield finding
     yield from check(network_rules.WHOLE, network)
     yield from check(governance_rules.RULES, {"tags": project.tags, "suppress": project.suppress})
     prometheus = _fields(project.observability.prometheus)
@@ -169,7 +175,7 @@ def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Fin
         "given": project.observability.model_fields_set,
         "account": project.account,
         "region": project.region,
-        "availability_zones": project.network.availability_zones,
+        "availability_zones": project.network.zones,
         "orchestrator": project.training.orchestrator if project.training else None,
     }
     yield from check(observability_rules.OBSERVABILITY, watched, path="observability")
@@ -207,8 +213,25 @@ def _check_lustre(project: Project, lustre: Lustre) -> Iterator[Finding]:
         "region": project.region,
     }
     where = "storage.lustre"
-    yield from check((*storage_rules.RULES, *storage_rules.LUSTRE_PROJECT), values, path=where)
-    if (size := primary_subnet_size(project.network)) is not None:
+    vpc = project.network.vpc
+    stands = {
+        **values,
+        "given": _given(lustre),
+        "vpc_given": vpc is not None,
+        "efa_security_group_given": vpc is not None and vpc.efa_security_group_id is not None,
+    }
+    yield from check(storage_rules.EXISTING, stands, path=where)
+    made = (*storage_rules.RULES, *storage_rules.LUSTRE_PROJECT)
+    yield from check(made if lustre.existing is None else storage_rules.RULES_OF_EXISTING, values, path=where)
+    if lustre.existing is not None:
+        zones = {
+            "lustre_zone": lustre.existing.availability_zone,
+            "node_zones": [project.network.primary],
+            "efa_enabled": lustre.efa_enabled,
+        }
+        for finding in check(cluster_rules.FILE_SYSTEM, zones, path=where):
+            yield replace(finding, path=f"{where}.existing.availability_zone")
+    elif (size := primary_subnet_size(project.network)) is not None:
         room = {"lustre_addresses": lustre_addresses(lustre), "subnet_size": size}
         yield from check(("FSX-27",), room, path=where)
     for index, link in enumerate(lustre.data_repository_associations):
@@ -225,8 +248,8 @@ def _check_training(project: Project, training: Training) -> Iterator[Finding]:
         **_fields(training),
         "given": _given(training),
         "node_provisioning": training.provisioning,
-        "cidr": project.network.cidr,
-        "availability_zones": project.network.availability_zones,
+        "cidr": project.network.ipv4_range,
+        "availability_zones": project.network.zones,
         "primary": project.network.primary,
         "region": project.region,
         "types": project.instance_types,
@@ -259,7 +282,7 @@ def _check_group(
         "region": project.region,
         "account": project.account,
         "primary": project.network.primary,
-        "availability_zones": project.network.availability_zones,
+        "availability_zones": project.network.zones,
         "now": now,
     }
     rules: tuple[str, ...] = cluster_rules.GROUP
@@ -277,18 +300,21 @@ def _check_group(
 
 def lustre_addresses(lustre: Lustre | None) -> int:
     """Addresses of the file system in the private subnet of the primary zone."""
-    if lustre is None:
-        return 0
+    if lustre is None or lustre.existing is not None:
+        return 0  # an existing one has its addresses
     fields = {field.name for field in dataclasses.fields(storage_rules.LustreSize)}
     return storage_rules.addresses(storage_rules.LustreSize(**{name: getattr(lustre, name) for name in fields}))
 
 
 def primary_subnet_size(network: Network) -> int | None:
     """Addresses of the private subnet of the primary zone; None where another rule has something to say."""
-    given = network.subnets.get(network.primary)
-    found = (
-        given.private if given else (ranges := slots(network.cidr, network.primary, primary=True)) and ranges.private
-    )
+    found: str | None
+    if network.vpc is not None:
+        existing = {subnet.availability_zone: subnet.cidr for subnet in network.vpc.private_subnets}
+        found = existing.get(network.primary)
+    else:
+        ranges = network.subnets.get(network.primary) or slots(network.cidr, network.primary, primary=True)
+        found = ranges.private if ranges else None
     parsed = parse_cidr(found) if found else None
     return parsed.num_addresses if parsed else None
 

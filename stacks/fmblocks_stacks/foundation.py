@@ -5,20 +5,22 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import aws_cdk as cdk
+from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from fmblocks.governance.project_key import ProjectKey
 from fmblocks.network.addresses import ZoneAddresses
-from fmblocks.network.cluster_vpc import ClusterVpc
+from fmblocks.network.cluster_vpc import ClusterVpc, IClusterVpc, PrivateSubnet
 from fmblocks.network.efa_security_group import EfaSecurityGroup
+from fmblocks.network.settings import ExistingVpc, Network
 from fmblocks.observability.metrics_workspace import MetricsWorkspace
 from fmblocks.project import Project
 from fmblocks.storage.data_bucket import DataBucket, LogBucket
 from fmblocks.storage.data_repository_association import DataRepositoryAssociation
-from fmblocks.storage.lustre_file_system import LustreFileSystem
+from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
 from fmblocks.storage.lustre_security_group import LustreSecurityGroup
-from fmblocks.storage.settings import Lustre
+from fmblocks.storage.settings import ExistingLustre, Lustre
 from fmblocks_stacks.contract import Publisher
 
 _KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
@@ -45,14 +47,8 @@ class FoundationStack(cdk.Stack):
         self.node.set_context("fmblocks:suppress", sorted(project.suppressed))
         self._publisher = Publisher(self, "Contract", foundation=project.name)
         self.key = ProjectKey(self, "Key")
-        self.network = self._network(project)
-        self.efa_security_group = EfaSecurityGroup(
-            self,
-            "EfaGroup",
-            vpc=self.network.vpc,
-            allow_all_outbound=not self.network.closed,
-            removal_policy=_KEPT,
-        )
+        self.network = self._network(project.network)
+        self.efa_security_group = self._efa_group(project.network)
         self.logs = LogBucket(self, "Logs")
         self.lifecycle_bucket = self._lifecycle_bucket(project)
         self.metrics = MetricsWorkspace(self, "Metrics", retention_days=project.observability.prometheus.retention_days)
@@ -64,13 +60,36 @@ class FoundationStack(cdk.Stack):
         if project.storage.lustre is not None:
             self.lustre = self._lustre(project.storage.lustre)
 
-    def _network(self, project: Project) -> ClusterVpc:
-        settings = project.network
-        network = ClusterVpc(
+    def _network(self, settings: Network) -> IClusterVpc:
+        network = self._imported_vpc(settings, settings.vpc) if settings.vpc else self._vpc(settings)
+        self._publish("vpc-id", network.vpc.vpc_id, "VPC")
+        self._publish("vpc-cidr", settings.ipv4_range, "IPv4 range of the VPC")
+        for zone in network.availability_zones:
+            self._publish(f"subnet/{zone}", network.private_subnet(zone).subnet_id, f"private subnet of {zone}")
+            self._publish(f"route-table/{zone}", network.private_route_table_id(zone), f"route table of {zone}")
+            if (name := network.zone_name(zone)) is not None:
+                self._publish(f"zone-name/{zone}", name, f"name of {zone} in this account")
+        return network
+
+    def _imported_vpc(self, settings: Network, vpc: ExistingVpc) -> IClusterVpc:
+        return ClusterVpc.from_cluster_vpc_attributes(
+            self,
+            "Network",
+            vpc_id=vpc.id,
+            cidr=vpc.cidr,
+            private_subnets={
+                one.availability_zone: PrivateSubnet(subnet_id=one.id, cidr=one.cidr, route_table_id=one.route_table_id)
+                for one in vpc.private_subnets
+            },
+            primary_availability_zone=settings.primary_availability_zone,
+        )
+
+    def _vpc(self, settings: Network) -> ClusterVpc:
+        return ClusterVpc(
             self,
             "Network",
             cidr=settings.cidr,
-            availability_zones=settings.availability_zones,
+            availability_zones=settings.zones,
             primary_availability_zone=settings.primary_availability_zone,
             nat_gateways=settings.nat_gateways,
             interface_endpoints=settings.endpoint_services,
@@ -80,13 +99,19 @@ class FoundationStack(cdk.Stack):
             },
             kms_key=self.key,
         )
-        self._publish("vpc-id", network.vpc.vpc_id, "VPC")
-        self._publish("vpc-cidr", settings.cidr, "IPv4 range of the VPC")
-        for zone in network.availability_zones:
-            self._publish(f"subnet/{zone}", network.private_subnet(zone).subnet_id, f"private subnet of {zone}")
-            self._publish(f"route-table/{zone}", network.private_route_table_id(zone), f"route table of {zone}")
-            self._publish(f"zone-name/{zone}", network.zone_name(zone), f"name of {zone} in this account")
-        return network
+
+    def _efa_group(self, settings: Network) -> ec2.ISecurityGroup:
+        if settings.vpc is not None and settings.vpc.efa_security_group_id is not None:
+            return ec2.SecurityGroup.from_security_group_id(
+                self, "EfaGroup", settings.vpc.efa_security_group_id, mutable=False
+            )
+        return EfaSecurityGroup(
+            self,
+            "EfaGroup",
+            vpc=self.network.vpc,
+            allow_all_outbound=not self.network.closed,
+            removal_policy=_KEPT,
+        )
 
     def _lifecycle_bucket(self, project: Project) -> DataBucket:
         # HyperPod's managed policy reads buckets that begin "sagemaker-" only. A fixed name would collide between
@@ -104,7 +129,43 @@ class FoundationStack(cdk.Stack):
         self._publish(f"{parameter}/key-arn", self.key.key_arn, f"KMS key of the bucket: {parameter}")
         return bucket
 
-    def _lustre(self, settings: Lustre) -> LustreFileSystem:
+    def _lustre(self, settings: Lustre) -> ILustreFileSystem:
+        if settings.existing is None:
+            file_system, group = self._made_lustre(settings)
+        else:
+            file_system, group = self._existing_lustre(settings.existing, settings)
+        self._links(settings, file_system)
+        for name, value, description in (
+            ("file-system-id", file_system.file_system_id, "Lustre file system"),
+            ("dns-name", file_system.dns_name, "DNS name of the Lustre file system"),
+            ("mount-name", file_system.mount_name, "mount name of the Lustre file system"),
+            ("security-group-id", group.security_group_id, "group of the Lustre file system"),
+        ):
+            self._publish(f"lustre/{name}", value, description)
+        cdk.CfnOutput(self, "LustreDnsName", value=file_system.dns_name)
+        cdk.CfnOutput(self, "LustreMountName", value=file_system.mount_name)
+        return file_system
+
+    def _existing_lustre(
+        self, existing: ExistingLustre, settings: Lustre
+    ) -> tuple[ILustreFileSystem, ec2.ISecurityGroup]:
+        group = ec2.SecurityGroup.from_security_group_id(self, "LustreGroup", existing.security_group_id)
+        file_system = LustreFileSystem.from_lustre_file_system_attributes(
+            self,
+            "Lustre",
+            file_system_id=existing.file_system_id,
+            dns_name=existing.dns_name,
+            mount_name=existing.mount_name,
+            security_group=group,
+            efa_enabled=settings.efa_enabled,
+        )
+        # A group of the fabric that was there before is let in where the file system was made, and EC2 refuses the same
+        # rule twice. One that is made here cannot have been.
+        if isinstance(self.efa_security_group, EfaSecurityGroup):
+            file_system.connections.allow_default_port_from(self.efa_security_group, "Lustre LNET from the nodes")
+        return file_system, group
+
+    def _made_lustre(self, settings: Lustre) -> tuple[ILustreFileSystem, ec2.ISecurityGroup]:
         group = LustreSecurityGroup(
             self,
             "LustreGroup",
@@ -139,6 +200,9 @@ class FoundationStack(cdk.Stack):
             security_group=group,
             kms_key=self.key if settings.deployment_type.persistent else None,
         )
+        return file_system, group
+
+    def _links(self, settings: Lustre, file_system: ILustreFileSystem) -> None:
         links = Construct(self, "Links")
         for link in sorted(settings.data_repository_associations, key=lambda link: link.path):
             # Injective, so that /a/b and /a-b are two; / itself has the empty name, which no other path has.
@@ -160,16 +224,6 @@ class FoundationStack(cdk.Stack):
                 batch_import_metadata_on_create=link.batch_import_metadata_on_create,
                 imported_file_chunk_size_mib=link.imported_file_chunk_size_mib,
             )
-        for name, value, description in (
-            ("file-system-id", file_system.file_system_id, "Lustre file system"),
-            ("dns-name", file_system.dns_name, "DNS name of the Lustre file system"),
-            ("mount-name", file_system.mount_name, "mount name of the Lustre file system"),
-            ("security-group-id", group.security_group_id, "group of the Lustre file system"),
-        ):
-            self._publish(f"lustre/{name}", value, description)
-        cdk.CfnOutput(self, "LustreDnsName", value=file_system.dns_name)
-        cdk.CfnOutput(self, "LustreMountName", value=file_system.mount_name)
-        return file_system
 
     def _publish(self, name: str, value: str, description: str) -> None:
         self._publisher.publish(name, value, description)

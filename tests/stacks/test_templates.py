@@ -437,6 +437,80 @@ def test_endpoints_stand_where_they_are_wanted(synthesize: Synthesize, form: Cal
     assert len(interface["SubnetIds"]) == 2
 
 
+EXISTING = """\
+name: my-project
+region: us-west-2
+network:
+  vpc:
+    id: vpc-0123456789abcdef0
+    cidr: 10.0.0.0/16
+    private_subnets:
+      - id: subnet-0123456789abcdef0
+        availability_zone: usw2-az1
+        cidr: 10.0.0.0/20
+        route_table_id: rtb-0123456789abcdef0
+      - id: subnet-0123456789abcdef1
+        availability_zone: usw2-az2
+        cidr: 10.0.16.0/20
+        route_table_id: rtb-0123456789abcdef1
+    GROUP
+  primary_availability_zone: usw2-az2
+storage:
+  lustre:
+    existing:
+      file_system_id: fs-0123456789abcdef0
+      dns_name: fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com
+      mount_name: abcd1234
+      security_group_id: sg-0123456789abcdef1
+      availability_zone: usw2-az2
+    data_repository_associations: [{path: /checkpoints, auto_export: [new]}]
+training:
+  node_groups:
+    - {name: controller, role: controller, instance_type: m7i.xlarge, count: 1}
+    - {name: gpu, instance_type: g6.2xlarge, count: 2}
+"""
+
+
+def test_into_an_existing_vpc_with_its_file_system(synthesize: Synthesize, tmp_path: Path) -> None:
+    file = tmp_path / "existing.yaml"
+    file.write_text(EXISTING.replace("    GROUP\n", ""))
+    found = synthesize(file).foundation
+    text = json.dumps(found)
+    assert "12345" not in text.replace("0123456789abcdef", "")  # CDK's dummies of look-ups
+    for kind in ("VPC", "Subnet", "RouteTable", "VPCEndpoint", "InternetGateway", "FlowLog"):
+        assert of_type(found, f"AWS::EC2::{kind}") == {}
+    assert of_type(found, "AWS::FSx::FileSystem") == {}
+    published = {
+        one["Properties"]["Name"].removeprefix("/fmblocks/my-project/"): one["Properties"]["Value"]
+        for one in of_type(found, "AWS::SSM::Parameter").values()
+    }
+    assert published["vpc-id"] == "vpc-0123456789abcdef0"
+    assert published["vpc-cidr"] == "10.0.0.0/16"
+    assert published["subnet/usw2-az2"] == "subnet-0123456789abcdef1"
+    assert published["route-table/usw2-az1"] == "rtb-0123456789abcdef0"
+    assert published["lustre/file-system-id"] == "fs-0123456789abcdef0"
+    assert published["lustre/mount-name"] == "abcd1234"
+    assert "zone-name/usw2-az1" not in published  # only the account knows
+    (link,) = of_type(found, "AWS::FSx::DataRepositoryAssociation").values()
+    assert link["Properties"]["FileSystemId"] == "fs-0123456789abcdef0"
+    # The group that is made is open to itself, and let in by that of the file system.
+    (group,) = of_type(found, "AWS::EC2::SecurityGroup").values()
+    assert group["Properties"]["VpcId"] == "vpc-0123456789abcdef0"
+    rules = [one["Properties"] for one in of_type(found, "AWS::EC2::SecurityGroupIngress").values()]
+    (let_in,) = (one for one in rules if one["GroupId"] == "sg-0123456789abcdef1")
+    assert (let_in["FromPort"], let_in["ToPort"], let_in["IpProtocol"]) == (988, 1023, "tcp")
+
+
+def test_an_existing_group_of_the_fabric_is_left_alone(synthesize: Synthesize, tmp_path: Path) -> None:
+    file = tmp_path / "existing.yaml"
+    file.write_text(EXISTING.replace("GROUP", "efa_security_group_id: sg-0123456789abcdef2"))
+    found = synthesize(file)
+    for kind in ("SecurityGroup", "SecurityGroupIngress", "SecurityGroupEgress"):
+        assert of_type(found.foundation, f"AWS::EC2::{kind}") == {}
+    values = [one["Properties"]["Value"] for one in of_type(found.foundation, "AWS::SSM::Parameter").values()]
+    assert "sg-0123456789abcdef2" in values
+
+
 def test_addresses_of_the_default_split(large: Synthesized) -> None:
     subnets = of_type(large.foundation, "AWS::EC2::Subnet").values()
     assert {(found["Properties"]["AvailabilityZoneId"], found["Properties"]["CidrBlock"]) for found in subnets} == {

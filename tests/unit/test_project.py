@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from fmblocks.findings import FindingsError
-from fmblocks.project import Project, schema
+from fmblocks.project import Project, lustre_addresses, primary_subnet_size, schema
 
 Write = Callable[[str], Path]
 
@@ -260,3 +260,72 @@ def test_the_schema_is_json_and_knows_every_key() -> None:
     text = json.loads(schema())
     assert set(text["properties"]) == set(Project.model_fields)
     assert text["additionalProperties"] is False
+
+
+EXISTING_VPC = """\
+network:
+  vpc:
+    id: vpc-0123456789abcdef0
+    cidr: 10.0.0.0/16
+    private_subnets:
+      - {id: subnet-0123456789abcdef0, availability_zone: usw2-az1, cidr: 10.0.0.0/24, route_table_id: rtb-0123456789abcdef0}
+      - {id: subnet-0123456789abcdef1, availability_zone: usw2-az2, cidr: 10.0.16.0/20, route_table_id: rtb-0123456789abcdef1}
+  primary_availability_zone: usw2-az2
+"""
+EXISTING_LUSTRE = """\
+storage:
+  lustre:
+    existing:
+      file_system_id: fs-0123456789abcdef0
+      dns_name: fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com
+      mount_name: abcd1234
+      security_group_id: sg-0123456789abcdef1
+      availability_zone: usw2-az2
+"""
+HEAD = "name: my-project\nregion: us-west-2\n"
+
+
+def test_an_existing_vpc_and_file_system_have_no_finding(project_file: Write) -> None:
+    project = Project.load(project_file(HEAD + EXISTING_VPC + EXISTING_LUSTRE + GROUPS)).project
+    assert (project.network.zones, project.network.primary) == (("usw2-az1", "usw2-az2"), "usw2-az2")
+    assert project.network.ipv4_range == "10.0.0.0/16"
+    assert primary_subnet_size(project.network) == 4096
+    assert lustre_addresses(project.storage.lustre) == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said_of_it"),
+    [
+        (
+            HEAD + "network: {primary_availability_zone: usw2-az1}\n",
+            "network.availability_zones: names no zone; name one",
+        ),
+        (HEAD + EXISTING_VPC + "  nat_gateways: 1\n", "network.nat_gateways: says how a VPC is made"),
+        (HEAD + EXISTING_VPC.replace("usw2-az1", "use1-az1"), "network.vpc.private_subnets: use1-az1 is not a zone of"),
+        (HEAD + EXISTING_VPC.replace("usw2-az1", "usw2-az2"), "network.vpc.private_subnets: usw2-az2 is named twice"),
+        (
+            HEAD + EXISTING_VPC.replace("  primary_availability_zone: usw2-az2\n", ""),
+            "network.primary_availability_zone: is not given, and usw2-az1, usw2-az2 are 2 zones",
+        ),
+        (
+            HEAD + EXISTING_VPC.replace("cidr: 10.0.0.0/16", "cidr: 10.0.0.0/8"),
+            "network.vpc.cidr: 10.0.0.0/8 is larger",
+        ),
+        (HEAD + "network: {vpc_id: vpc-1, availability_zones: [usw2-az1]}\n", "write vpc: {id, cidr, private_subnets"),
+        (
+            HEAD + EXISTING_VPC + EXISTING_LUSTRE.replace("availability_zone: usw2-az2", "availability_zone: usw2-az1"),
+            "error [FSX-26] storage.lustre.existing.availability_zone: stands in usw2-az1, the nodes in usw2-az2",
+        ),
+        (
+            HEAD + EXISTING_VPC + EXISTING_LUSTRE + "    capacity_gib: 1200\n",
+            "storage.lustre.capacity_gib: says how a file",
+        ),
+        (SMALLEST + EXISTING_LUSTRE, "stands in a VPC that is there already, and the project makes another one"),
+        (
+            HEAD + EXISTING_VPC.replace("usw2-az2\n", "usw2-az1\n") + LUSTRE.replace("1200", "1202400"),
+            "502 addresses of its servers do not fit the 251 of the subnet",
+        ),
+    ],
+)
+def test_what_is_said_of_an_existing_vpc(project_file: Write, text: str, said_of_it: str) -> None:
+    assert said_of_it in said(project_file, text)

@@ -28,7 +28,7 @@ from fmblocks.findings import CHOICES, RULES, Finding, Rule, Severity, Violation
 from fmblocks.governance.settings import Suppression
 from fmblocks.network.addresses import ZoneAddresses
 from fmblocks.network.rules import SelfRules
-from fmblocks.network.settings import CLOSED_NETWORK_SERVICES
+from fmblocks.network.settings import CLOSED_NETWORK_SERVICES, ExistingSubnet, ExistingVpc
 from fmblocks.observability.settings import Alerts, Collector, Grafana
 from fmblocks.project import PROJECT_RULES, Project
 from fmblocks.rulebook import Kind, entries
@@ -37,6 +37,7 @@ from fmblocks.storage.settings import (
     DataRepositoryEvent,
     DeploymentType,
     DriveCacheType,
+    ExistingLustre,
     LustreMetadataMode,
     ReadCacheSizingMode,
     StorageType,
@@ -340,14 +341,55 @@ def x02(
 
 
 def zones(*names: str, **changed: Any) -> dict[str, Any]:
-    return {"cidr": "10.20.0.0/16", "availability_zones": names, "primary": names[0], "subnets": SLOTS, **changed}
+    return {
+        "cidr": "10.20.0.0/16",
+        "availability_zones": names,
+        "primary": names[0],
+        "subnets": SLOTS,
+        "vpc": None,
+        **changed,
+    }
 
 
 # rule, what passes, what does not, and the text of the finding
+def subnet(id: str, zone: str, cidr: str) -> ExistingSubnet:
+    return ExistingSubnet(id=f"subnet-{id:0>17}", availability_zone=zone, cidr=cidr, route_table_id=f"rtb-{id:0>17}")
+
+
+VPC = ExistingVpc(
+    id="vpc-0123456789abcdef0",
+    cidr="10.0.0.0/16",
+    private_subnets=(subnet("1", "usw2-az1", "10.0.0.0/20"), subnet("2", "usw2-az2", "10.0.16.0/20")),
+)
+FILE_SYSTEM = ExistingLustre(
+    file_system_id="fs-0123456789abcdef0",
+    dns_name="fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+    mount_name="abcd1234",
+    security_group_id="sg-0123456789abcdef0",
+    availability_zone="usw2-az2",
+)
+STANDS = {"existing": FILE_SYSTEM, "vpc_given": True, "efa_enabled": False, "efa_security_group_given": False}
+
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
-    ("NET-01", {"cidr": "10.0.0.0/20"}, {"cidr": "10.0.0.0/21"}, "cidr: 10.0.0.0/21 is too small for the subnets of six"),
-    ("NET-01", {"cidr": "10.0.0.0/16"}, {"cidr": "10.0.0.0/15"}, "cidr: 10.0.0.0/15 is larger than the /16"),
-    ("NET-01", {"cidr": "10.0.0.0/16"}, {"cidr": "10.0.0.1/16"}, "cidr: 10.0.0.1/16 is no IPv4 network"),
+    ("NET-01", {"cidr": "10.0.0.0/28", "vpc": VPC}, {"cidr": "10.0.0.0/29", "vpc": VPC}, "vpc.cidr: 10.0.0.0/29 is smaller than a VPC can be; the smallest is a /28"),
+    ("FMB-54", {"vpc": VPC, "given": {"vpc", "primary_availability_zone"}}, {"vpc": VPC, "given": {"vpc", "cidr"}}, "cidr: says how a VPC is made, and vpc names one that is there"),
+    ("FMB-54", {"vpc": None, "given": {"cidr", "nat_gateways"}}, {"vpc": VPC, "given": {"nat_gateways"}}, "nat_gateways: says how a VPC is made"),
+    ("FMB-55", {"vpc": VPC}, {"vpc": VPC.model_copy(update={"id": "vpc-main"})}, "vpc.id: vpc-main is no id; write one like vpc-0123456789abcdef0"),
+    ("FMB-55", {"vpc": VPC.model_copy(update={"efa_security_group_id": "sg-01234567"})}, {"vpc": VPC.model_copy(update={"efa_security_group_id": "sg-0123"})}, "vpc.efa_security_group_id: sg-0123 is no id"),
+    ("FMB-55", {"vpc": None}, {"vpc": VPC.model_copy(update={"private_subnets": ()})}, "vpc.private_subnets: names no subnet"),
+    ("FMB-55", {"vpc": VPC}, {"vpc": VPC.model_copy(update={"private_subnets": (subnet("1", "a", "10.0.0.0/20"), subnet("2", "b", "10.0.8.0/24"))})}, "vpc.private_subnets[1].cidr: 10.0.8.0/24 overlaps 10.0.0.0/20 of subnet-00000000000000001"),
+    ("FMB-55", {"vpc": VPC}, {"vpc": VPC.model_copy(update={"private_subnets": (subnet("1", "a", "10.0.0.1/20"),)})}, "vpc.private_subnets[0].cidr: 10.0.0.1/20 is no IPv4 network"),
+    ("FMB-56", {"existing": FILE_SYSTEM, "given": {"existing", "mount_path", "efa_enabled"}}, {"existing": FILE_SYSTEM, "given": {"existing", "capacity_gib"}}, "capacity_gib: says how a file system is made, and existing names one that is there"),
+    ("FMB-56", {"existing": None, "given": {"capacity_gib"}}, {"existing": FILE_SYSTEM, "given": {"version"}}, "version: says how"),
+    ("FMB-57", STANDS, {**STANDS, "vpc_given": False}, "existing: fs-0123456789abcdef0 stands in a VPC that is there already, and the project makes another one; write network: {vpc: {id,"),
+    ("FMB-57", {**STANDS, "existing": None, "vpc_given": False}, {**STANDS, "efa_enabled": True}, "efa_enabled: true, and a file system with EFA talks to the group of the fabric"),
+    ("FMB-57", {**STANDS, "efa_enabled": True, "efa_security_group_given": True}, {**STANDS, "existing": FILE_SYSTEM.model_copy(update={"file_system_id": "my-fs"})}, "existing.file_system_id: my-fs is none; write one like fs-0123456789abcdef0"),
+    ("FMB-57", STANDS, {**STANDS, "existing": FILE_SYSTEM.model_copy(update={"mount_name": "/fsx"})}, "existing.mount_name: /fsx is none"),
+    ("FMB-57", STANDS, {**STANDS, "existing": FILE_SYSTEM.model_copy(update={"dns_name": "fsx.example.com"})}, "existing.dns_name: fsx.example.com is none"),
+    ("FMB-57", STANDS, {**STANDS, "existing": FILE_SYSTEM.model_copy(update={"security_group_id": "default"})}, "existing.security_group_id: default is none"),
+    ("NET-01", {"cidr": "10.0.0.0/20", "vpc": None}, {"cidr": "10.0.0.0/21", "vpc": None}, "cidr: 10.0.0.0/21 is too small for the subnets of six"),
+    ("NET-01", {"cidr": "10.0.0.0/16", "vpc": None}, {"cidr": "10.0.0.0/15", "vpc": None}, "cidr: 10.0.0.0/15 is larger than the /16"),
+    ("NET-01", {"cidr": "10.0.0.0/16", "vpc": None}, {"cidr": "10.0.0.1/16", "vpc": None}, "cidr: 10.0.0.1/16 is no IPv4 network"),
     (
         "FMB-01",
         {"availability_zones": ["usw2-az1", "us-west-2b"], "region": "us-west-2"},
@@ -533,8 +575,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-02", {"availability_zones": ["1", "2"], "region": None}, {"availability_zones": ["1", "3"], "region": None}, "3: a template without a region knows the zones 1 and 2 only"),
     ("FMB-01", {"availability_zones": ["usw2-az1"], "region": "us-west-2"}, {"availability_zones": ["usw2-az01"], "region": "us-west-2"}, "usw2-az01 is neither a zone id"),
     ("HP-14", {"mount_path": "/data/home"}, {"mount_path": "/home"}, "/home would hide /home"),
-    ("FMB-14", {"availability_zones": ["a"]}, {"availability_zones": []}, "availability_zones: names no zone"),
-    ("FMB-14", {"availability_zones": ["a", "b"]}, {"availability_zones": ["a", "b", "a"]}, "availability_zones: a is named twice"),
+    ("FMB-14", {"availability_zones": ["a"], "vpc": None}, {"availability_zones": [], "vpc": None}, "availability_zones: names no zone"),
+    ("FMB-14", {"availability_zones": ["a", "b"], "vpc": None}, {"availability_zones": ["a", "b", "a"], "vpc": None}, "availability_zones: a is named twice"),
     ("FMB-15", {"retention_days": 1}, {"retention_days": 0}, "retention_days: 0 is not between 1 and 1095"),
     ("FMB-15", {"retention_days": 1095}, {"retention_days": 1096}, "1096 is not between"),
     ("FMB-16", {"efa": Efa(), "network_interfaces": ()}, {"network_interfaces": (), "efa": Efa(mode="none")}, "efa.mode: none cannot be had on HyperPod"),
@@ -901,10 +943,10 @@ def test_a_rule_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None
     def broken(*, cidr: str) -> Any:
         raise RuntimeError("out of order")
 
-    monkeypatch.setitem(RULES, "NET-01", dataclasses.replace(RULES["NET-01"], function=broken))
-    assert check(["NET-01"], {"cidr": "x"}, path="network") == [
+    monkeypatch.setitem(RULES, "FMB-17", dataclasses.replace(RULES["FMB-17"], function=broken))
+    assert check(["FMB-17"], {"cidr": "x"}, path="network") == [
         Finding(
-            "NET-01",
+            "FMB-17",
             Severity.ERROR,
             "network",
             "the rule itself failed: RuntimeError: out of order",
@@ -914,7 +956,7 @@ def test_a_rule_that_fails_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_rule_with_an_unknown_input_is_skipped() -> None:
-    assert check(["NET-01"], {"cidr": "token"}, unresolved=lambda value: value == "token") == []
+    assert check(["FMB-17"], {"cidr": "token"}, unresolved=lambda value: value == "token") == []
 
 
 def test_findings_name_file_line_and_place(tmp_path: Path) -> None:

@@ -719,6 +719,8 @@ CLUSTER = (*HYPERPOD, *SLURM)
 TRAINING = ("EKS-03", "FMB-23", "FMB-42", "FMB-33", "HP-19", "HP-28", "PCS-02", "PCS-07", "PCS-10")
 # About keys that stand outside training.
 WHOLE = ("EKS-01", "HP-29", "PCS-01", "REG-02")
-CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "FSX-26", "X-04", "X-05")
+# Where the file system stands.
+FILE_SYSTEM = ("FSX-26", "X-05")
+CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "X-04", *FILE_SYSTEM)
 CLIENT_CONSTRUCT = ("FSX-15",)
 PROJECT = ("HP-22", "NET-02")

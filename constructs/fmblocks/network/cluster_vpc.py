@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
@@ -23,6 +24,39 @@ from fmblocks.network.settings import default_endpoint_services
 # The AWS Load Balancer Controller finds subnets by these. Source: EKS User Guide, *Route application traffic*.
 _PRIVATE_ROLE = cdk.CfnTag(key="kubernetes.io/role/internal-elb", value="1")
 _PUBLIC_ROLE = cdk.CfnTag(key="kubernetes.io/role/elb", value="1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrivateSubnet:
+    """A private subnet that is there already.
+
+    Attributes:
+        subnet_id: its id, ``subnet-…``.
+        cidr: its IPv4 range.
+        route_table_id: of its route table, ``rtb-…``.
+    """
+
+    subnet_id: str
+    cidr: str
+    route_table_id: str
+
+
+class IClusterVpc(Protocol):
+    """A VPC whose private subnets are known by zone, made here or elsewhere."""
+
+    @property
+    def vpc(self) -> ec2.IVpc: ...
+    @property
+    def availability_zones(self) -> tuple[str, ...]: ...
+    @property
+    def primary_availability_zone(self) -> str: ...
+    @property
+    def closed(self) -> bool: ...
+    @property
+    def primary_subnet(self) -> ec2.ISubnet: ...
+    def private_subnet(self, zone: str) -> ec2.ISubnet: ...
+    def private_route_table_id(self, zone: str) -> str: ...
+    def zone_name(self, zone: str) -> str | None: ...
 
 
 class ClusterVpc(Construct):
@@ -103,6 +137,7 @@ class ClusterVpc(Construct):
                 "region": None if cdk.Token.is_unresolved(region) else region,
                 "nat_gateways": nat_gateways,
                 "subnets": subnets or {},
+                "vpc": None,
                 "endpoint_services": services,
                 "endpoint_availability_zones": endpoint_zones,
             },
@@ -180,6 +215,31 @@ class ClusterVpc(Construct):
         self._log_flows(kms_key, flow_log_retention)
         self._lock_default_group()
 
+    @staticmethod
+    def from_cluster_vpc_attributes(
+        scope: Construct,
+        id: str,
+        *,
+        vpc_id: str,
+        cidr: str,
+        private_subnets: Mapping[str, PrivateSubnet],
+        primary_availability_zone: str | None = None,
+    ) -> IClusterVpc:
+        """A VPC that was made elsewhere. Nothing is created, looked up or checked.
+
+        Its private subnets need a way to S3 and to what nodes call: NAT, or endpoints as :class:`InterfaceEndpoints`.
+
+        Args:
+            vpc_id: its id, ``vpc-…``.
+            cidr: its IPv4 range.
+            private_subnets: one in each zone, by zone id or name.
+            primary_availability_zone: where nodes and Lustre stand. Default: the only zone.
+
+        Raises:
+            FindingsError: rule FMB-04.
+        """
+        return _ImportedVpc(scope, id, vpc_id, cidr, private_subnets, primary_availability_zone)
+
     @property
     def primary_subnet(self) -> ec2.ISubnet:
         """The private subnet of the primary zone."""
@@ -193,7 +253,7 @@ class ClusterVpc(Construct):
         """
         return self._zones[zone].private
 
-    def zone_name(self, zone: str) -> str:
+    def zone_name(self, zone: str) -> str | None:
         """The name of ``zone`` in the account that is deployed to (a token)."""
         return self._zones[zone].zone_name
 
@@ -245,6 +305,68 @@ class ClusterVpc(Construct):
 def _by_slot(zone: str) -> tuple[int, str]:
     found = parse_zone(zone)
     return (found.slot if found and found.slot is not None else 99, zone)
+
+
+class _ImportedVpc(Construct):
+    """A VPC that was made elsewhere, with the private subnets that a user named."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        vpc_id: str,
+        cidr: str,
+        private_subnets: Mapping[str, PrivateSubnet],
+        primary_availability_zone: str | None,
+    ) -> None:
+        super().__init__(scope, id)
+        self.availability_zones = tuple(sorted(private_subnets, key=_by_slot))
+        given = {
+            "availability_zones": self.availability_zones,
+            "primary_availability_zone": primary_availability_zone,
+        }
+        check_arguments(self, ("FMB-04",), given, names={"availability_zones": "private_subnets"})
+        self.primary_availability_zone = primary_availability_zone or (self.availability_zones or ("",))[0]
+        self.closed = False
+        listed = [private_subnets[zone] for zone in self.availability_zones]
+        self.vpc: ec2.IVpc = ec2.Vpc.from_vpc_attributes(
+            self,
+            "Vpc",
+            vpc_id=vpc_id,
+            vpc_cidr_block=cidr,
+            # Zone ids are no names, and the L2 wants names: nothing here asks it where a subnet stands.
+            availability_zones=list(self.availability_zones),
+            private_subnet_ids=[one.subnet_id for one in listed],
+            private_subnet_route_table_ids=[one.route_table_id for one in listed],
+        )
+        self._subnets = private_subnets
+        subnets = Construct(self, "Zones")
+        self._private = {
+            zone: ec2.Subnet.from_subnet_attributes(
+                subnets,
+                zone,
+                subnet_id=one.subnet_id,
+                availability_zone=zone,
+                ipv4_cidr_block=one.cidr,
+                route_table_id=one.route_table_id,
+            )
+            for zone, one in private_subnets.items()
+        }
+
+    @property
+    def primary_subnet(self) -> ec2.ISubnet:
+        return self.private_subnet(self.primary_availability_zone)
+
+    def private_subnet(self, zone: str) -> ec2.ISubnet:
+        return self._private[zone]
+
+    def private_route_table_id(self, zone: str) -> str:
+        return self._subnets[zone].route_table_id
+
+    def zone_name(self, zone: str) -> str | None:
+        """Which name a zone id has, only the account knows."""
+        parsed = parse_zone(zone)
+        return zone if parsed is not None and not parsed.by_id else None
 
 
 class _Internet:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fmblocks.catalog import REGIONS, parse_zone, zone_id_prefix
@@ -19,20 +19,25 @@ from fmblocks.network.addresses import (
     parse_cidr,
     slots,
 )
-from fmblocks.network.settings import CLOSED_NETWORK_SERVICES
+from fmblocks.network.settings import CLOSED_NETWORK_SERVICES, ExistingVpc
 
 # EC2's smallest subnet. Source: VPC User Guide, Subnet CIDR blocks.
 _SMALLEST_SUBNET_PREFIX = 28
 
 
 @rule("NET-01")
-def vpc_cidr(*, cidr: str) -> Iterator[Violation]:
+def vpc_cidr(*, cidr: str, vpc: ExistingVpc | None) -> Iterator[Violation]:
     """A VPC is a /16 to a /28, and ours needs room for its slots."""
-    network = parse_cidr(cidr)
+    key, network = "vpc.cidr" if vpc else "cidr", parse_cidr(cidr)
     if network is None:
-        yield Violation("cidr", f"{cidr} is no IPv4 network", "write one like 10.20.0.0/16, with no host bits set")
+        yield Violation(key, f"{cidr} is no IPv4 network", "write one like 10.20.0.0/16, with no host bits set")
     elif network.prefixlen < LARGEST_VPC_PREFIX:
-        yield Violation("cidr", f"{cidr} is larger than the /16 that a VPC may have", "use a /16")
+        yield Violation(key, f"{cidr} is larger than the /16 that a VPC may have", "use a /16")
+    elif vpc is not None:
+        if network.prefixlen > _SMALLEST_SUBNET_PREFIX:
+            yield Violation(
+                key, f"{cidr} is smaller than a VPC can be", f"the smallest is a /{_SMALLEST_SUBNET_PREFIX}"
+            )
     elif network.prefixlen > SMALLEST_VPC_PREFIX:
         yield Violation(
             "cidr",
@@ -123,9 +128,16 @@ def known_region(*, region: str | None) -> Iterator[Violation]:
 
 @rule("FMB-06")
 def zone_addresses(
-    *, cidr: str, availability_zones: Sequence[str], primary: str, subnets: Mapping[str, ZoneAddresses]
+    *,
+    cidr: str,
+    availability_zones: Sequence[str],
+    primary: str,
+    subnets: Mapping[str, ZoneAddresses],
+    vpc: ExistingVpc | None,
 ) -> Iterator[Violation]:
     """Every zone has addresses: a slot, or its own entry in subnets; inside the VPC and without overlap."""
+    if vpc is not None:
+        return  # FMB-55 looks at its subnets
     network = parse_cidr(cidr)
     if network is None or not LARGEST_VPC_PREFIX <= network.prefixlen <= SMALLEST_VPC_PREFIX:
         return  # NET-01 says so
@@ -224,11 +236,53 @@ def closed_network(
             yield Violation("endpoints.availability_zones", text, "name a zone of the region")
 
 
+_MADE = ("cidr", "availability_zones", "nat_gateways", "endpoints", "subnets")
+
+
+@rule("FMB-54")
+def made_or_existing(*, vpc: ExistingVpc | None, given: Collection[str]) -> Iterator[Violation]:
+    """Of an existing VPC nothing is made."""
+    for key in _MADE if vpc is not None else ():
+        if key in given:
+            yield Violation(key, "says how a VPC is made, and vpc names one that is there", "leave one of the two out")
+
+
+# Ids of EC2 have eight or seventeen hexadecimal digits. Source: EC2 User Guide, *Resource IDs*.
+_ID = r"{}-([0-9a-f]{{8}}|[0-9a-f]{{17}})"
+
+
+@rule("FMB-55")
+def existing_vpc(*, vpc: ExistingVpc | None) -> Iterator[Violation]:
+    """An existing VPC is named by ids, and its subnets do not share addresses."""
+    if vpc is None:
+        return
+    ids = [("id", vpc.id, "vpc"), ("efa_security_group_id", vpc.efa_security_group_id, "sg")]
+    for index, subnet in enumerate(vpc.private_subnets):
+        where = f"private_subnets[{index}]"
+        ids += [(f"{where}.id", subnet.id, "subnet"), (f"{where}.route_table_id", subnet.route_table_id, "rtb")]
+    for key, id, prefix in ids:
+        if id is not None and not re.fullmatch(_ID.format(prefix), id):
+            yield Violation(f"vpc.{key}", f"{id} is no id", f"write one like {prefix}-0123456789abcdef0")
+    if not vpc.private_subnets:
+        yield Violation("vpc.private_subnets", "names no subnet", "name one in each zone that is used")
+    taken: list[tuple[str, Cidr]] = []
+    for index, subnet in enumerate(vpc.private_subnets):
+        key, part = f"vpc.private_subnets[{index}].cidr", parse_cidr(subnet.cidr)
+        if part is None:
+            yield Violation(key, f"{subnet.cidr} is no IPv4 network", "write what EC2 shows for the subnet")
+        elif clash := next((other for other in taken if part.overlaps(other[1])), None):
+            yield Violation(
+                key, f"{subnet.cidr} overlaps {clash[1]} of {clash[0]}", "write what EC2 shows for each subnet"
+            )
+        else:
+            taken.append((subnet.id, part))
+
+
 @rule("FMB-14")
-def distinct_zones(*, availability_zones: Sequence[str]) -> Iterator[Violation]:
+def distinct_zones(*, availability_zones: Sequence[str], vpc: ExistingVpc | None) -> Iterator[Violation]:
     """There is a zone, and none is named twice."""
-    if not availability_zones:
-        yield Violation("availability_zones", "names no zone", "name one or more")
+    if not availability_zones and vpc is None:
+        yield Violation("availability_zones", "names no zone", "name one or more, or an existing vpc")
     twice = sorted({zone for zone in availability_zones if list(availability_zones).count(zone) > 1})
     if twice:
         yield Violation("availability_zones", f"{', '.join(twice)} is named twice", "name each zone once")
@@ -266,6 +320,8 @@ def open_to_themselves(*, self_rules: Sequence[SelfRules]) -> Iterator[Violation
 RULES = (
     "NET-01", "FMB-17", "FMB-01", "FMB-02", "FMB-03", "FMB-04", "FMB-06", "FMB-07", "FMB-14", "FMB-52", "FMB-53",
 )  # fmt: skip
+# What only a project file says.
+EXISTING = ("FMB-54", "FMB-55")
 # About a key that stands outside network.
 WHOLE = ("FMB-05",)
 # Of endpoints in subnets that are given.

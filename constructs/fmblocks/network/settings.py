@@ -85,13 +85,42 @@ class SubnetPair(Settings):
     public: Annotated[Text, Field(description="IPv4 CIDR of the public subnet")]
 
 
+class ExistingSubnet(Settings):
+    """A private subnet that is there already."""
+
+    id: Annotated[Text, Field(description="subnet-…")]
+    availability_zone: Annotated[Text, Field(description="zone id or name")]
+    cidr: Annotated[Text, Field(description="its IPv4 range")]
+    route_table_id: Annotated[Text, Field(description="rtb-…")]
+
+
+class ExistingVpc(Settings):
+    """A VPC that is there already: nothing of it is made or changed, and nothing is looked up."""
+
+    FOREIGN: ClassVar = {
+        "vpc_id": "the key is id",
+        "cidr_block": "the key is cidr",
+        "subnets": "the key is private_subnets, a list of {id, availability_zone, cidr, route_table_id}",
+        "subnet_ids": "write private_subnets: [{id, availability_zone, cidr, route_table_id}]",
+        "public_subnets": "nodes always stand in private subnets: leave the key out",
+        "availability_zones": "each of private_subnets names its own",
+        "security_group_id": "the key is efa_security_group_id",
+    }
+
+    id: Annotated[Text, Field(description="vpc-…")]
+    cidr: Annotated[Text, Field(description="its IPv4 range")]
+    private_subnets: Annotated[tuple[ExistingSubnet, ...], Field(description="one in each zone")]
+    efa_security_group_id: Annotated[
+        Text | None, Field(description="open to itself, and let in by what it mounts; without it one is made")
+    ] = None
+
+
 class Network(Settings):
     """The VPC of a project."""
 
     FOREIGN: ClassVar = {
-        "vpc": "this version creates its own VPC in the stacks; the constructs take an existing ec2.IVpc",
-        "vpc_id": "this version creates its own VPC in the stacks; the constructs take an existing ec2.IVpc",
-        "subnet_ids": "this version creates its own subnets in the stacks; the constructs take existing ones",
+        "vpc_id": "write vpc: {id, cidr, private_subnets: [{id, availability_zone, cidr, route_table_id}]}",
+        "subnet_ids": "write vpc: {id, cidr, private_subnets: [{id, availability_zone, cidr, route_table_id}]}",
         "vpc_cidr": "the key is cidr",
         "azs": "the key is availability_zones",
         "nat": "the key is nat_gateways",
@@ -100,8 +129,11 @@ class Network(Settings):
         "vpc_endpoints": "the key is endpoints",
     }
 
+    vpc: Annotated[ExistingVpc | None, Field(description="an existing VPC; without it one is made")] = None
     cidr: Annotated[Text, Field(description="IPv4 CIDR of the VPC, /16 to /20")] = "10.20.0.0/16"
-    availability_zones: Annotated[Zones, Field(description="zone ids or names; a count of 1 or 2 without a region")]
+    availability_zones: Annotated[
+        Zones | None, Field(description="zone ids or names; a count of 1 or 2 without a region; not beside vpc")
+    ] = None
     primary_availability_zone: Annotated[
         Text | None, Field(description="where accelerators and Lustre live; default: the only zone, or zone 1")
     ] = None
@@ -121,6 +153,8 @@ class Network(Settings):
     def endpoint_services(self) -> tuple[str, ...]:
         """The interface endpoints that are made."""
         given = self.endpoints.services if self.endpoints else None
+        if self.vpc is not None:
+            return ()
         return default_endpoint_services(self.nat_gateways) if given is None else given
 
     @property
@@ -130,10 +164,22 @@ class Network(Settings):
         return (self.primary,) if given is None else given
 
     @property
+    def zones(self) -> tuple[str, ...]:
+        """The zones of the subnets, sorted; empty when the file names none (rule FMB-14 refuses that)."""
+        if self.vpc is not None:
+            return tuple(sorted(subnet.availability_zone for subnet in self.vpc.private_subnets))
+        return self.availability_zones or ()
+
+    @property
+    def ipv4_range(self) -> str:
+        """The addresses of the VPC."""
+        return self.vpc.cidr if self.vpc else self.cidr
+
+    @property
     def primary(self) -> str:
         """The primary zone; empty when the file leaves it open (rule FMB-04 refuses that)."""
         if self.primary_availability_zone is not None:
             return self.primary_availability_zone
-        if len(self.availability_zones) == 1 or self.availability_zones[0] == "1":
-            return self.availability_zones[0]
+        if self.zones and (len(self.zones) == 1 or self.zones[0] == "1"):
+            return self.zones[0]
         return ""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from fmblocks.storage.settings import (
     DataRepositoryEvent,
     DeploymentType,
     DriveCacheType,
+    ExistingLustre,
     LinkedPaths,
     LustreMetadataMode,
     ReadCacheSizingMode,
@@ -405,12 +406,54 @@ def mount_path(*, mount_path: str) -> Iterator[Violation]:
         yield Violation("mount_path", f"{mount_path} lies in {closed}, which is not yours", "write one like /fsx")
 
 
+# What is said about an existing file system, too.
+_ABOUT_EXISTING = frozenset({"existing", "efa_enabled", "mount_path", "data_repository_associations"})
+
+
+@rule("FMB-56")
+def made_or_existing(*, existing: ExistingLustre | None, given: Collection[str]) -> Iterator[Violation]:
+    """An existing file system is as it is."""
+    for key in sorted(set(given) - _ABOUT_EXISTING) if existing is not None else ():
+        text = "says how a file system is made, and existing names one that is there"
+        yield Violation(key, text, "leave one of the two out")
+
+
+@rule("FMB-57")
+def existing(
+    *, existing: ExistingLustre | None, vpc_given: bool, efa_enabled: bool, efa_security_group_given: bool
+) -> Iterator[Violation]:
+    """An existing file system is named whole, and stands in a VPC that is named too."""
+    if existing is None:
+        return
+    if not vpc_given:
+        text = f"{existing.file_system_id} stands in a VPC that is there already, and the project makes another one"
+        hint = "write network: {vpc: {id, cidr, private_subnets: [{id, availability_zone, cidr, route_table_id}]}}"
+        yield Violation("existing", text, hint)
+    elif efa_enabled and not efa_security_group_given:
+        text = "true, and a file system with EFA talks to the group of the fabric that it carries itself"
+        yield Violation("efa_enabled", text, "name that group: network.vpc.efa_security_group_id")
+    for key, value, pattern, example in (
+        ("file_system_id", existing.file_system_id, r"fs-[0-9a-f]{8,}", "fs-0123456789abcdef0"),
+        ("mount_name", existing.mount_name, r"[A-Za-z0-9_-]{1,8}", "fsx, or eight letters and digits"),
+        ("security_group_id", existing.security_group_id, r"sg-[0-9a-f]{8,17}", "sg-0123456789abcdef0"),
+        (
+            "dns_name",
+            existing.dns_name,
+            r"fs-[0-9a-f]+\.fsx\.[a-z0-9-]+\.amazonaws\.com(\.cn)?",
+            "fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com",
+        ),
+    ):
+        if not re.fullmatch(pattern, value):
+            yield Violation(f"existing.{key}", f"{value} is none", f"write one like {example}, as FSx shows it")
+
+
 LUSTRE = (
     "FSX-02", "FSX-03", "FSX-05", "FSX-07", "FSX-08", "FSX-09", "FSX-10", "FSX-11", "FSX-12", "FSX-13", "FSX-20",
     "FSX-30", "FMB-29",
 )  # fmt: skip
 LUSTRE_CONSTRUCT = (*LUSTRE, "FMB-20")
 LUSTRE_PROJECT = ("FSX-16", "FSX-29")
+EXISTING = ("FMB-56", "FMB-57")
 CLIENTS = ("X-06", "FSX-15")
 
 
@@ -637,3 +680,5 @@ ASSOCIATIONS = ("DRA-01", "DRA-02", "DRA-03", "DRA-04", "DRA-11", "FMB-08", "FMB
 ASSOCIATION = ("DRA-06", "DRA-07")
 ASSOCIATION_CONSTRUCT = ("DRA-01", "DRA-03", "DRA-04", *ASSOCIATION)
 RULES = (*LUSTRE, "HP-14", *ASSOCIATIONS)
+# Of an existing file system nobody knows the type.
+RULES_OF_EXISTING = ("HP-14", "DRA-01", "DRA-03", "DRA-04", "FMB-08", "FMB-13")

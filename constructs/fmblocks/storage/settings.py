@@ -140,7 +140,24 @@ class DataRepositoryAssociation(Settings):
     ] = None
 
 
+_EXISTING = "write existing: {file_system_id, dns_name, mount_name, security_group_id, availability_zone}"
 _LEGACY_LINK = "persistent_2 refuses it: write data_repository_associations"
+
+
+class ExistingLustre(Settings):
+    """A file system that is there already, in network.vpc."""
+
+    FOREIGN: ClassVar = {
+        "id": "the key is file_system_id",
+        "vpc_id": "write network.vpc: the file system stands in it",
+        "subnet_id": "write availability_zone: that of network.primary_availability_zone",
+    }
+
+    file_system_id: Annotated[Text, Field(description="fs-…")]
+    dns_name: Annotated[Text, Field(description="its DNS name")]
+    mount_name: Annotated[Text, Field(description="its mount name, chosen by FSx")]
+    security_group_id: Annotated[Text, Field(description="sg-… of its interfaces")]
+    availability_zone: Annotated[Text, Field(description="where it stands, written as in network.vpc")]
 
 
 class Lustre(Settings):
@@ -170,8 +187,8 @@ class Lustre(Settings):
         "data_read_cache_configuration": "the key is read_cache",
         "backup_retention_days": "the key is automatic_backup_retention_days",
         "maintenance_window": "the key is weekly_maintenance_start_time",
-        "existing": "this version creates the file system; the constructs import one",
-        "existing_id": "this version creates the file system; the constructs import one",
+        "existing_id": _EXISTING,
+        "file_system_id": _EXISTING,
         "dra": "the key is data_repository_associations",
     }
     FOREIGN_RULES: ClassVar = {
@@ -183,6 +200,9 @@ class Lustre(Settings):
         "subnets": "FSX-01",
     }
 
+    existing: Annotated[
+        ExistingLustre | None, Field(description="a file system that is there already; without it one is made")
+    ] = None
     deployment_type: Annotated[DeploymentType, AnyCase] = DeploymentType.PERSISTENT_2
     storage_type: Annotated[StorageType, AnyCase] = StorageType.SSD
     capacity_gib: Annotated[
