@@ -46,12 +46,16 @@ if TYPE_CHECKING:
     from fmblocks.network.cluster_vpc import IClusterVpc, PrivateSubnet
     from fmblocks.network.efa_security_group import EfaSecurityGroup as EfaSecurityGroup
     from fmblocks.network.interface_endpoints import InterfaceEndpoints as InterfaceEndpoints
+    from fmblocks.observability.alert_topic import AlertTopic as AlertTopic
     from fmblocks.observability.metrics_workspace import IMetricsWorkspace as IMetricsWorkspace
     from fmblocks.observability.metrics_workspace import MetricsWorkspace as MetricsWorkspace
     from fmblocks.project import Project as Project
     from fmblocks.storage.data_bucket import DataBucket as DataBucket
     from fmblocks.storage.data_bucket import LogBucket as LogBucket
+    from fmblocks.storage.data_release_schedule import DataReleaseSchedule as DataReleaseSchedule
     from fmblocks.storage.data_repository_association import DataRepositoryAssociation as DataRepositoryAssociation
+    from fmblocks.storage.lustre_alarms import LustreAlarms as LustreAlarms
+    from fmblocks.storage.lustre_file_system import DataRepositoryPublisher as DataRepositoryPublisher
     from fmblocks.storage.lustre_file_system import ILustreFileSystem as ILustreFileSystem
     from fmblocks.storage.lustre_file_system import LustreFileSystem as LustreFileSystem
     from fmblocks.storage.lustre_security_group import LustreSecurityGroup as LustreSecurityGroup
@@ -59,11 +63,17 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import DataRepositoryEvent as DataRepositoryEvent
     from fmblocks.storage.settings import DeploymentType as DeploymentType
     from fmblocks.storage.settings import DriveCacheType as DriveCacheType
+    from fmblocks.storage.settings import LustreLogLevel as LustreLogLevel
     from fmblocks.storage.settings import LustreMetadataMode as LustreMetadataMode
     from fmblocks.storage.settings import ReadCacheSizingMode as ReadCacheSizingMode
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "DataRepositoryPublisher": "storage.lustre_file_system",
+    "LustreLogLevel": "storage.settings",
+    "AlertTopic": "observability.alert_topic",
+    "LustreAlarms": "storage.lustre_alarms",
+    "DataReleaseSchedule": "storage.data_release_schedule",
     "PrivateSubnet": "network.cluster_vpc",
     "IClusterVpc": "network.cluster_vpc",
     "InterfaceEndpoints": "network.interface_endpoints",
@@ -120,6 +130,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AlertTopic",
     "CapacityBlock",
     "CapacityMode",
     "CapacityReservation",
@@ -127,8 +138,10 @@ __all__ = [
     "ClusterVpc",
     "DataBucket",
     "DataCompressionType",
+    "DataReleaseSchedule",
     "DataRepositoryAssociation",
     "DataRepositoryEvent",
+    "DataRepositoryPublisher",
     "DeploymentType",
     "DriveCacheType",
     "EfaLaunchTemplate",
@@ -151,7 +164,9 @@ __all__ = [
     "Launch",
     "LifecycleBundle",
     "LogBucket",
+    "LustreAlarms",
     "LustreFileSystem",
+    "LustreLogLevel",
     "LustreMetadataMode",
     "LustreSecurityGroup",
     "Match",

@@ -235,9 +235,12 @@ def _check_lustre(project: Project, lustre: Lustre) -> Iterator[Finding]:
         room = {"lustre_addresses": lustre_addresses(lustre), "subnet_size": size}
         yield from check(("FSX-27",), room, path=where)
     for index, link in enumerate(lustre.data_repository_associations):
-        yield from check(
-            storage_rules.ASSOCIATION, _fields(link), path=f"{where}.data_repository_associations[{index}]"
-        )
+        told = {
+            **_fields(link),
+            "region": project.region,
+            "bucket_versioned": link.bucket_versioned or link.bucket is None,  # created ones are
+        }
+        yield from check(storage_rules.ASSOCIATION, told, path=f"{where}.data_repository_associations[{index}]")
     if project.training is not None:
         mounted = {**values, "node_groups": project.training.node_groups, "types": project.instance_types}
         yield from check(storage_rules.CLIENTS, mounted, path=where)

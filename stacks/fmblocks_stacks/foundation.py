@@ -6,7 +6,9 @@ from urllib.parse import quote
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from fmblocks.governance.project_key import ProjectKey
@@ -14,13 +16,17 @@ from fmblocks.network.addresses import ZoneAddresses
 from fmblocks.network.cluster_vpc import ClusterVpc, IClusterVpc, PrivateSubnet
 from fmblocks.network.efa_security_group import EfaSecurityGroup
 from fmblocks.network.settings import ExistingVpc, Network
+from fmblocks.observability.alert_topic import AlertTopic
 from fmblocks.observability.metrics_workspace import MetricsWorkspace
+from fmblocks.observability.settings import Alerts
 from fmblocks.project import Project
 from fmblocks.storage.data_bucket import DataBucket, LogBucket
+from fmblocks.storage.data_release_schedule import DataReleaseSchedule
 from fmblocks.storage.data_repository_association import DataRepositoryAssociation
+from fmblocks.storage.lustre_alarms import LustreAlarms
 from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
 from fmblocks.storage.lustre_security_group import LustreSecurityGroup
-from fmblocks.storage.settings import ExistingLustre, Lustre
+from fmblocks.storage.settings import ExistingLustre, Lustre, LustreLogLevel
 from fmblocks_stacks.contract import Publisher
 
 _KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
@@ -57,8 +63,9 @@ class FoundationStack(cdk.Stack):
         self._publish("metrics/workspace-arn", self.metrics.workspace_arn, "Managed Prometheus workspace")
         self._publish("metrics/endpoint", self.metrics.prometheus_endpoint, "Managed Prometheus endpoint")
         cdk.CfnOutput(self, "MetricsEndpoint", value=self.metrics.prometheus_endpoint)
+        self.alert_topic = self._alert_topic(project.observability.alerts)
         if project.storage.lustre is not None:
-            self.lustre = self._lustre(project.storage.lustre)
+            self.lustre = self._lustre(project.storage.lustre, project.name)
 
     def _network(self, settings: Network) -> IClusterVpc:
         network = self._imported_vpc(settings, settings.vpc) if settings.vpc else self._vpc(settings)
@@ -129,12 +136,42 @@ class FoundationStack(cdk.Stack):
         self._publish(f"{parameter}/key-arn", self.key.key_arn, f"KMS key of the bucket: {parameter}")
         return bucket
 
-    def _lustre(self, settings: Lustre) -> ILustreFileSystem:
+    def _alert_topic(self, settings: Alerts | None) -> sns.ITopic | None:
+        if settings is None:
+            return None
+        if settings.topic_arn is not None:
+            return sns.Topic.from_topic_arn(self, "Alerts", settings.topic_arn)
+        topic = AlertTopic(self, "Alerts", key=self.key, email=settings.email)
+        self._publish("alerts/topic-arn", topic.topic_arn, "topic of alarms")
+        return topic
+
+    def _lustre(self, settings: Lustre, project: str) -> ILustreFileSystem:
         if settings.existing is None:
-            file_system, group = self._made_lustre(settings)
+            file_system, group = self._made_lustre(settings, project)
         else:
             file_system, group = self._existing_lustre(settings.existing, settings)
-        self._links(settings, file_system)
+        links = self._links(settings, file_system)
+        if settings.release is not None:
+            exported = {link.path for link in settings.exported}
+            DataReleaseSchedule(
+                self,
+                "LustreRelease",
+                associations=[one for one in links if one.link.path in exported],
+                days_since_last_access=settings.release.days_since_last_access,
+                schedule=settings.release.schedule,
+                alarm_topic=self.alert_topic,
+            )
+        LustreAlarms(
+            self,
+            "LustreAlarms",
+            file_system=file_system,
+            capacity_gib=settings.capacity_gib,
+            export_age=cdk.Duration.hours(1) if settings.exported else None,
+            import_age=cdk.Duration.days(1)
+            if any(link.auto_import for link in settings.data_repository_associations)
+            else None,
+            alarm_topic=self.alert_topic,
+        )
         for name, value, description in (
             ("file-system-id", file_system.file_system_id, "Lustre file system"),
             ("dns-name", file_system.dns_name, "DNS name of the Lustre file system"),
@@ -165,7 +202,7 @@ class FoundationStack(cdk.Stack):
             file_system.connections.allow_default_port_from(self.efa_security_group, "Lustre LNET from the nodes")
         return file_system, group
 
-    def _made_lustre(self, settings: Lustre) -> tuple[ILustreFileSystem, ec2.ISecurityGroup]:
+    def _made_lustre(self, settings: Lustre, project: str) -> tuple[ILustreFileSystem, ec2.ISecurityGroup]:
         group = LustreSecurityGroup(
             self,
             "LustreGroup",
@@ -197,12 +234,26 @@ class FoundationStack(cdk.Stack):
             metadata_mode=settings.metadata_mode,
             metadata_iops=settings.metadata_iops,
             version=settings.version,
+            backup_id=settings.backup_id,
+            log_level=settings.logged,
+            log_group=self._lustre_log(project) if settings.logged is not LustreLogLevel.DISABLED else None,
             security_group=group,
             kms_key=self.key if settings.deployment_type.persistent else None,
         )
         return file_system, group
 
-    def _links(self, settings: Lustre, file_system: ILustreFileSystem) -> None:
+    def _lustre_log(self, project: str) -> logs.LogGroup:
+        return logs.LogGroup(
+            self,
+            "LustreLog",
+            log_group_name=f"/aws/fsx/{project}",  # FSx wants the beginning of the name
+            encryption_key=self.key,
+            retention=logs.RetentionDays.THREE_MONTHS,
+            removal_policy=cdk.RemovalPolicy.DESTROY,
+        )
+
+    def _links(self, settings: Lustre, file_system: ILustreFileSystem) -> list[DataRepositoryAssociation]:
+        made = []
         links = Construct(self, "Links")
         for link in sorted(settings.data_repository_associations, key=lambda link: link.path):
             # Injective, so that /a/b and /a-b are two; / itself has the empty name, which no other path has.
@@ -211,8 +262,10 @@ class FoundationStack(cdk.Stack):
             if link.bucket is None:
                 bucket = self._bucket(f"Bucket-{name}", f"link{link.path.rstrip('/')}/bucket")
             else:
-                bucket = s3.Bucket.from_bucket_name(links, f"Bucket-{name}", link.bucket)
-            DataRepositoryAssociation(
+                bucket = s3.Bucket.from_bucket_attributes(
+                    links, f"Bucket-{name}", bucket_name=link.bucket, region=link.bucket_region
+                )
+            one = DataRepositoryAssociation(
                 links,
                 name,
                 file_system=file_system,
@@ -224,6 +277,8 @@ class FoundationStack(cdk.Stack):
                 batch_import_metadata_on_create=link.batch_import_metadata_on_create,
                 imported_file_chunk_size_mib=link.imported_file_chunk_size_mib,
             )
+            made.append(one)
+        return made
 
     def _publish(self, name: str, value: str, description: str) -> None:
         self._publisher.publish(name, value, description)

@@ -25,6 +25,11 @@ NAG: tuple[tuple[str, str, str], ...] = (
         "the function's log group, nothing else; CDK's own default for every function",
     ),
     (
+        r"AwsSolutions-IAM5\[Resource::arn:.*:fsx:.*:task/\*\]",
+        r"FoundationStack/LustreRelease/Role/DefaultPolicy/Resource",
+        "tasks have no id before they run",
+    ),
+    (
         r"AwsSolutions-IAM5\[Resource::\*\]",
         r"FoundationStack/Network/DefaultGroupLock/ServiceRole/DefaultPolicy/Resource",
         "ec2:DescribeSecurityGroupRules takes no resource",

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import botocore.session
 import pytest
+from botocore.validate import ParamValidator
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from fmblocks.network.settings import CLOSED_NETWORK_SERVICES
@@ -105,7 +107,9 @@ def test_only_unique_names_are_given(synthesized: Synthesized) -> None:
             if name and name in resource["Properties"]:
                 given.add((resource["Type"], json.dumps(resource["Properties"][name])))
     kinds = {kind for kind, _ in given}
-    assert kinds == {"AWS::SSM::Parameter", "AWS::S3::Bucket"}
+    assert kinds - {"AWS::Logs::LogGroup"} == {"AWS::SSM::Parameter", "AWS::S3::Bucket"}
+    # FSx wants the beginning of the name; the project's name is as unique as its SSM parameters.
+    assert all('"/aws/fsx/' in name for kind, name in given if kind == "AWS::Logs::LogGroup")
     (bucket,) = [name for kind, name in given if kind == "AWS::S3::Bucket"]
     assert "sagemaker-" in bucket
     assert "AWS::StackId" in bucket
@@ -211,7 +215,7 @@ def test_nothing_names_a_policy_wildcard_action(synthesized: Synthesized) -> Non
 
 # Where each action was read: SageMaker AI guide *IAM role for SageMaker HyperPod* (nodes), rule HP-15 (fsx), *Customer
 # managed key encryption* (volumes); Managed Prometheus guide *IAM permissions*; VPC guide *Publish flow logs to
-# CloudWatch Logs*; Service Authorization Reference for the two handlers; CDK's provider framework for lambda:….
+# CloudWatch Logs*; Service Authorization Reference for the two handlers and FSx; CDK's provider framework for lambda:….
 TAKES_NO_RESOURCE = {
     "ec2:DescribeDhcpOptions",
     "ec2:DescribeNetworkInterfaces",
@@ -231,6 +235,7 @@ ACTIONS = TAKES_NO_RESOURCE | {
     "ec2:DetachNetworkInterface",
     "ec2:RevokeSecurityGroupEgress",
     "ec2:RevokeSecurityGroupIngress",
+    "fsx:CreateDataRepositoryTask",
     "iam:PassRole",
     "kms:CreateGrant",
     "kms:Decrypt",
@@ -277,6 +282,11 @@ def test_every_use_of_the_key_is_allowed(synthesized: Synthesized) -> None:
         needed = {"kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"}
         return "AWSServiceRoleForFSxS3Access_fs-*" in pattern and needed <= set(found["Action"])
 
+    def alarms_may() -> bool:
+        found = by_sid["CloudWatchAlarms"]
+        needed = {"kms:GenerateDataKey*", "kms:Decrypt"}
+        return found["Principal"] == {"Service": "cloudwatch.amazonaws.com"} and needed == set(found["Action"])
+
     def nodes_may() -> bool:
         actions = {
             action
@@ -290,6 +300,7 @@ def test_every_use_of_the_key_is_allowed(synthesized: Synthesized) -> None:
         "AWS::FSx::FileSystem": lambda: "Account" in by_sid,
         "AWS::Logs::LogGroup": logs_may,
         "AWS::S3::Bucket": linked_role_may,
+        "AWS::SNS::Topic": alarms_may,
         "AWS::SageMaker::Cluster": nodes_may,
     }
     names = ("KmsKeyId", "KMSMasterKeyID", "KmsKeyArn", "VolumeKmsKeyId", "KmsMasterKeyId")
@@ -471,6 +482,82 @@ training:
 """
 
 
+def test_exported_files_are_released_by_schedule(large: Synthesized) -> None:
+    (schedule,) = of_type(large.foundation, "AWS::Scheduler::Schedule").values()
+    properties = schedule["Properties"]
+    assert (properties["ScheduleExpression"], properties["ScheduleExpressionTimezone"]) == (
+        "cron(0 3 * * ? *)",
+        "Etc/UTC",
+    )
+    target = properties["Target"]
+    assert "scheduler:::aws-sdk:fsx:createDataRepositoryTask" in json.dumps(target["Arn"])
+    parts = target["Input"]["Fn::Join"][1]
+    known = {
+        part["Ref"]: "fs-0123456789abcdef0" if "Bucket" not in part["Ref"] else "bucket"
+        for part in parts
+        if isinstance(part, dict)
+    }
+    assert sorted(known.values()) == ["bucket", "fs-0123456789abcdef0"]
+    text = "".join(part if isinstance(part, str) else known[part["Ref"]] for part in parts)
+    asked = json.loads(text)
+    assert asked == {
+        "FileSystemId": "fs-0123456789abcdef0",
+        "Type": "RELEASE_DATA_FROM_FILESYSTEM",
+        "Paths": ["/checkpoints"],
+        "ReleaseConfiguration": {"DurationSinceLastAccess": {"Unit": "DAYS", "Value": 14}},
+        "Report": {
+            "Enabled": True,
+            "Format": "REPORT_CSV_20191124",
+            "Scope": "FAILED_FILES_ONLY",
+            "Path": "s3://bucket/fmblocks-release-reports",
+        },
+        "ClientRequestToken": "<aws.scheduler.execution-id>",
+    }
+    # As the operation takes it, with the token that Scheduler writes.
+    service = botocore.session.Session().get_service_model("fsx")
+    given = {**asked, "ClientRequestToken": "d32c5kddcf5bb8c3"}
+    shape = service.operation_model("CreateDataRepositoryTask").input_shape
+    assert shape is not None
+    assert not ParamValidator().validate(given, shape).has_errors()
+    (group,) = of_type(large.foundation, "AWS::Scheduler::ScheduleGroup")
+    role = large.foundation["Resources"][target["RoleArn"]["Fn::GetAtt"][0]]["Properties"]
+    (trusted,) = role["AssumeRolePolicyDocument"]["Statement"]
+    assert trusted["Condition"]["StringEquals"]["aws:SourceArn"] == {"Fn::GetAtt": [group, "Arn"]}
+
+
+def test_alarms_of_storage_reach_the_topic(large: Synthesized) -> None:
+    (topic,) = of_type(large.foundation, "AWS::SNS::Topic")
+    alarms = {id: one["Properties"] for id, one in of_type(large.foundation, "AWS::CloudWatch::Alarm").items()}
+    assert {one["MetricName"] for one in alarms.values()} == {
+        "FreeDataStorageCapacity", "AgeOfOldestQueuedMessage", "TargetErrorCount", "InvocationDroppedCount",
+    }  # fmt: skip
+    assert all(one["AlarmActions"] == [{"Ref": topic}] for one in alarms.values())
+    (free,) = (one for one in alarms.values() if one["MetricName"] == "FreeDataStorageCapacity")
+    assert (free["Statistic"], free["Period"], free["ComparisonOperator"]) == ("Sum", 60, "LessThanThreshold")
+    assert free["Threshold"] == 19200 * 1024**3 * 0.15
+    waiting = {
+        next(one["Value"] for one in alarm["Dimensions"] if one["Name"] == "Publisher"): alarm["Threshold"]
+        for alarm in alarms.values()
+        if alarm["MetricName"] == "AgeOfOldestQueuedMessage"
+    }
+    assert waiting == {"AutoExport": 3600, "AutoImport": 86400}
+    (subscription,) = of_type(large.foundation, "AWS::SNS::Subscription").values()
+    assert subscription["Properties"]["Endpoint"] == "oncall@example.com"
+    assert large.foundation["Resources"][topic]["Properties"]["KmsMasterKeyId"]
+
+
+def test_imports_and_exports_that_fail_are_logged(large: Synthesized) -> None:
+    (lustre,) = of_type(large.foundation, "AWS::FSx::FileSystem").values()
+    logged = lustre["Properties"]["LustreConfiguration"]["LogConfiguration"]
+    assert logged["Level"] == "WARN_ERROR"
+    names = [one["Properties"].get("LogGroupName") for one in of_type(large.foundation, "AWS::Logs::LogGroup").values()]
+    assert "/aws/fsx/llm-pretrain" in names
+    parts = logged["Destination"]["Fn::Join"][1]
+    (group,) = (part["Ref"] for part in parts if isinstance(part, dict) and part["Ref"].startswith("LustreLog"))
+    assert "".join(part for part in parts if isinstance(part, str)).endswith(":logs:us-west-2:111122223333:log-group:")
+    assert group in large.foundation["Resources"]
+
+
 def test_into_an_existing_vpc_with_its_file_system(synthesize: Synthesize, tmp_path: Path) -> None:
     file = tmp_path / "existing.yaml"
     file.write_text(EXISTING.replace("    GROUP\n", ""))
@@ -567,6 +654,7 @@ def test_the_reference_file_system(large: Synthesized) -> None:
         "DataCompressionType": "NONE",
         "DeploymentType": "PERSISTENT_2",
         "EfaEnabled": True,
+        "LogConfiguration": lustre["Properties"]["LustreConfiguration"]["LogConfiguration"],
         "MetadataConfiguration": {"Iops": 12000, "Mode": "USER_PROVISIONED"},
         "PerUnitStorageThroughput": 500,
     }

@@ -38,8 +38,10 @@ from fmblocks.storage.settings import (
     DeploymentType,
     DriveCacheType,
     ExistingLustre,
+    LustreLogLevel,
     LustreMetadataMode,
     ReadCacheSizingMode,
+    Release,
     StorageType,
 )
 
@@ -356,6 +358,8 @@ def subnet(id: str, zone: str, cidr: str) -> ExistingSubnet:
     return ExistingSubnet(id=f"subnet-{id:0>17}", availability_zone=zone, cidr=cidr, route_table_id=f"rtb-{id:0>17}")
 
 
+EVENT = DataRepositoryEvent
+LINK = DataRepositoryAssociation(path="/c", auto_export=["new"])
 VPC = ExistingVpc(
     id="vpc-0123456789abcdef0",
     cidr="10.0.0.0/16",
@@ -372,6 +376,18 @@ STANDS = {"existing": FILE_SYSTEM, "vpc_given": True, "efa_enabled": False, "efa
 
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("NET-01", {"cidr": "10.0.0.0/28", "vpc": VPC}, {"cidr": "10.0.0.0/29", "vpc": VPC}, "vpc.cidr: 10.0.0.0/29 is smaller than a VPC can be; the smallest is a /28"),
+    ("FMB-58", {"deployment_type": P2, "backup_id": "backup-0123456789abcdef0"}, {"deployment_type": P2, "backup_id": "fs-1"}, "backup_id: fs-1 is no id of a backup; write one like backup-"),
+    ("FMB-58", {"deployment_type": DeploymentType.SCRATCH_2, "backup_id": None}, {"deployment_type": DeploymentType.SCRATCH_2, "backup_id": "backup-0123456789abcdef0"}, "backup_id: scratch_2 cannot be made of a backup"),
+    ("FMB-59", {"auto_export": [EVENT.NEW, EVENT.DELETED], "bucket_versioned": True}, {"auto_export": [EVENT.DELETED], "bucket_versioned": False}, "auto_export: deleted removes the object of every removed file, and the bucket is not known to keep versions"),
+    ("FMB-59", {"auto_export": [EVENT.NEW, EVENT.CHANGED], "bucket_versioned": False}, {"auto_export": [EVENT.NEW, EVENT.DELETED], "bucket_versioned": False}, "or switch versioning on and write bucket_versioned: true"),
+    ("FMB-60", {"auto_import": [], "bucket_region": "us-east-1", "region": "us-west-2"}, {"auto_import": [EVENT.NEW], "bucket_region": "us-east-1", "region": "us-west-2"}, "auto_import: the bucket is in us-east-1 and the file system in us-west-2: only auto_export crosses Regions"),
+    ("FMB-60", {"auto_import": [EVENT.NEW], "bucket_region": None, "region": "us-west-2"}, {"auto_import": [EVENT.NEW], "bucket_region": "eu-west-1", "region": "us-west-2"}, "replicate the bucket to us-west-2"),
+    ("FMB-61", {"release": Release(days_since_last_access=0), "data_repository_associations": [LINK]}, {"release": Release(days_since_last_access=7), "data_repository_associations": []}, "release: releases files that were exported, and no association has auto_export"),
+    ("FMB-61", {"release": None, "data_repository_associations": []}, {"release": Release(days_since_last_access=-1), "data_repository_associations": [LINK]}, "release.days_since_last_access: -1 is less than 0"),
+    ("FMB-61", {"release": Release(days_since_last_access=1, schedule="rate(12 hours)"), "data_repository_associations": [LINK]}, {"release": Release(days_since_last_access=1, schedule="0 3 * * *"), "data_repository_associations": [LINK]}, "release.schedule: 0 3 * * * is neither cron(…) with six fields nor rate(…)"),
+    ("FMB-61", {"release": Release(days_since_last_access=1, schedule="cron(0 3 ? * MON *)"), "data_repository_associations": [LINK]}, {"release": Release(days_since_last_access=1, schedule="cron(0 3 * * ?)"), "data_repository_associations": [LINK]}, "cron(0 3 * * ?) is neither"),
+    ("FMB-62", {"log_level": LustreLogLevel.WARN_ERROR, "log_group_name": "/aws/fsx/mine"}, {"log_level": LustreLogLevel.WARN_ERROR, "log_group_name": "/mine"}, "log_group: /mine does not begin with /aws/fsx"),
+    ("FMB-62", {"log_level": LustreLogLevel.DISABLED, "log_group_name": None}, {"log_level": LustreLogLevel.DISABLED, "log_group_name": "/aws/fsx/mine"}, "log_group: is given, and log_level is disabled"),
     ("FMB-54", {"vpc": VPC, "given": {"vpc", "primary_availability_zone"}}, {"vpc": VPC, "given": {"vpc", "cidr"}}, "cidr: says how a VPC is made, and vpc names one that is there"),
     ("FMB-54", {"vpc": None, "given": {"cidr", "nat_gateways"}}, {"vpc": VPC, "given": {"nat_gateways"}}, "nat_gateways: says how a VPC is made"),
     ("FMB-55", {"vpc": VPC}, {"vpc": VPC.model_copy(update={"id": "vpc-main"})}, "vpc.id: vpc-main is no id; write one like vpc-0123456789abcdef0"),
@@ -855,8 +871,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("AMG-06", shown(vpc=True), shown(region="ap-northeast-2", vpc=True), "workspaces of ap-northeast-2 join no VPC"),
     ("AMG-09", {"grafana": Grafana(region="us-west-2"), "region": "us-west-1"}, {"grafana": Grafana(), "region": "us-west-1"}, "grafana: AWS::Grafana::Workspace is not listed for us-west-1; write grafana: {region: …}"),
     ("AMG-09", {"grafana": Grafana(workspace="none"), "region": "eu-west-3"}, {"grafana": Grafana(region="eu-west-3"), "region": "us-west-2"}, "grafana.region: AWS::Grafana::Workspace is not listed for eu-west-3"),
-    ("FMB-34", {"given": ["grafana"], "grafana": Grafana(workspace="none")}, {"given": ["alerts"], "grafana": None}, "alerts: is checked here"),
-    ("FMB-34", {"given": ["prometheus"], "grafana": None}, {"given": ["grafana"], "grafana": Grafana()}, "grafana: is checked here, but this version does not build it"),
+    ("FMB-34", {"given": ["grafana", "alerts"], "grafana": Grafana(workspace="none"), "alerts": Alerts(email=("a@example.com",))}, {"given": ["alerts"], "grafana": None, "alerts": Alerts(repeat_interval="1h")}, "alerts.repeat_interval: is checked here"),
+    ("FMB-34", {"given": ["prometheus"], "grafana": None, "alerts": None}, {"given": ["grafana"], "grafana": Grafana(), "alerts": None}, "grafana: is checked here, but this version does not build it"),
     ("FMB-35", scraped("30s", "30s"), scraped("30s", "31s"), "scrape_timeout: 31s is more than scrape_interval, 30s"),
     ("FMB-35", scraped(None, "30s"), scraped(None, "1m"), "1m is more than scrape_interval, 30s"),
     ("FMB-36", topic(topic_arn=TOPIC), topic("444455556666", topic_arn=TOPIC), "alerts.topic_arn: the topic belongs to 111122223333, the metrics workspace to 444455556666"),

@@ -12,6 +12,34 @@ from fmblocks._edge import typed
 _USE = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", "kms:DescribeKey"]
 
 
+# The role that carries data between a file system and S3; its name ends in the id of the file system.
+SERVICE_LINKED_ROLES = "aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*"
+
+
+def data_repositories_statement(scope: Construct) -> iam.PolicyStatement:
+    """What the key of a bucket says, so that file systems of this account can be linked with the bucket.
+
+    The role's name ends in the id of a file system that does not exist yet, so the principal is matched by pattern; a
+    missing statement shows as association MISCONFIGURED, AccessDenied. Source: FSx for Lustre User Guide, *Using
+    server-side encrypted Amazon S3 buckets*.
+    """
+    stack = cdk.Stack.of(scope)
+    role = f"arn:{cdk.Aws.PARTITION}:iam::{stack.account}:role/{SERVICE_LINKED_ROLES}"
+    return iam.PolicyStatement(
+        sid="FsxDataRepositories",
+        principals=[iam.AnyPrincipal()],
+        actions=_USE,
+        resources=["*"],
+        conditions={
+            "StringEquals": {
+                "kms:ViaService": f"s3.{stack.region}.{cdk.Aws.URL_SUFFIX}",
+                "kms:CallerAccount": stack.account,
+            },
+            "ArnLike": {"aws:PrincipalArn": role},
+        },
+    )
+
+
 class ProjectKey(kms.Key):
     """A customer-managed KMS key with its whole policy written at once.
 
@@ -46,25 +74,7 @@ class ProjectKey(kms.Key):
         stack = cdk.Stack.of(self)
         account, region = stack.account, stack.region
 
-        # FSx for Lustre User Guide, *Using server-side encrypted Amazon S3 buckets*. The role's name ends in the id of
-        # a file system that does not exist yet, so the principal is matched by pattern; a missing statement shows as
-        # association MISCONFIGURED, AccessDenied.
-        role = (
-            f"arn:{cdk.Aws.PARTITION}:iam::{account}:role/aws-service-role/"
-            "s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*"
-        )
-        self._allow(
-            "FsxDataRepositories",
-            iam.AnyPrincipal(),
-            _USE,
-            {
-                "StringEquals": {
-                    "kms:ViaService": f"s3.{region}.{cdk.Aws.URL_SUFFIX}",
-                    "kms:CallerAccount": account,
-                },
-                "ArnLike": {"aws:PrincipalArn": role},
-            },
-        )
+        self.add_to_resource_policy(data_repositories_statement(self))
         # CloudWatch Logs User Guide, *Encrypt log data in CloudWatch Logs using AWS KMS*.
         self._allow(
             "CloudWatchLogs",

@@ -28,16 +28,19 @@ def retention(*, retention_days: int) -> Iterator[Violation]:
         yield Violation("retention_days", f"{retention_days} is not between 1 and {_MOST_DAYS}", "150 is the default")
 
 
-_UNBUILT = ("grafana", "alerts", "collector", "scrape_interval", "scrape_timeout")
+_CHECKED_ONLY = "is checked here, but this version does not build it"
+_UNBUILT = ("grafana", "collector", "scrape_interval", "scrape_timeout")
 
 
 @rule("FMB-34")
-def unbuilt(*, given: Collection[str], grafana: Grafana | None) -> Iterator[Violation]:
+def unbuilt(*, given: Collection[str], grafana: Grafana | None, alerts: Alerts | None) -> Iterator[Violation]:
     """What this version does not build is checked, but cannot be synthesized yet."""
     unwanted = {"grafana"} if grafana is None or grafana.workspace == "none" else set()
     for key in _UNBUILT:
         if key in set(given) - unwanted:
-            yield Violation(key, "is checked here, but this version does not build it", "leave it out to deploy")
+            yield Violation(key, _CHECKED_ONLY, "leave it out to deploy")
+    if alerts is not None and "repeat_interval" in alerts.model_fields_set:
+        yield Violation("alerts.repeat_interval", _CHECKED_ONLY, "leave it out to deploy: alarms are told once")
 
 
 @rule("AMP-03")

@@ -148,7 +148,7 @@ class Observability(Settings):
 
     prometheus: Prometheus = Prometheus()
     grafana: Annotated[Grafana | None, Field(description="checked, not built yet")] = None
-    alerts: Annotated[Alerts | None, Field(description="checked, not built yet")] = None
+    alerts: Annotated[Alerts | None, Field(description="who hears of alarms; default: nobody")] = None
     collector: Annotated[Collector | None, AnyCase, Field(description="agents or managed; checked, not built yet")] = (
         None
     )

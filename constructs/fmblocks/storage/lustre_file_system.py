@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Protocol
 
 import aws_cdk as cdk
@@ -12,6 +14,7 @@ from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_fsx as fsx
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
 from constructs import Construct, Node
 
 from fmblocks._edge import check_arguments, cidr_of, label, member, typed, unresolved, zone_of
@@ -20,8 +23,10 @@ from fmblocks.storage import rules
 from fmblocks.storage.lustre_security_group import LustreSecurityGroup
 from fmblocks.storage.settings import (
     DataCompressionType,
+    DataRepositoryEvent,
     DeploymentType,
     DriveCacheType,
+    LustreLogLevel,
     LustreMetadataMode,
     ReadCacheSizingMode,
     StorageType,
@@ -32,6 +37,10 @@ from fmblocks.storage.settings import (
 _DEFAULT_PORT = ec2.Port.tcp_range(988, 1023)
 
 
+def _known(text: str) -> str | None:
+    return None if unresolved(text) else text
+
+
 @dataclass(frozen=True, slots=True)
 class RepositoryLink:
     """An association as the rules over several of them see it."""
@@ -39,6 +48,7 @@ class RepositoryLink:
     path: str
     bucket: str | None
     prefix: str
+    auto_export: Sequence[DataRepositoryEvent]
     association: Construct
 
 
@@ -66,10 +76,84 @@ class ILustreFileSystem(Protocol):
     @property
     def connections(self) -> ec2.Connections: ...
     def add_client(self, name: str, group: ec2.ISecurityGroup, *, scope: Construct | None = None) -> None: ...
+    def metric_free_data_storage_capacity(self) -> cloudwatch.Metric: ...
+    def metric_data_read_bytes(self) -> cloudwatch.Metric: ...
+    def metric_data_write_bytes(self) -> cloudwatch.Metric: ...
+    def metric_metadata_operations(self) -> cloudwatch.Metric: ...
+    def metric_age_of_oldest_queued_message(self, publisher: DataRepositoryPublisher) -> cloudwatch.Metric: ...
+
+
+class DataRepositoryPublisher(StrEnum):
+    """Which way data goes between a file system and S3 (metric dimension Publisher)."""
+
+    AUTO_IMPORT = "AutoImport"
+    AUTO_EXPORT = "AutoExport"
+
+
+class _Measured(cdk.Resource):
+    """The metrics of a file system, made here or elsewhere, in the namespace AWS/FSx.
+
+    Source: FSx for Lustre User Guide, *Amazon FSx for Lustre metrics and dimensions*.
+    """
+
+    @property
+    def file_system_id(self) -> str:
+        """The id, ``fs-…``."""
+        raise NotImplementedError
+
+    def metric(
+        self,
+        metric_name: str,
+        *,
+        statistic: str = cloudwatch.Stats.SUM,
+        period: cdk.Duration | None = None,
+        publisher: DataRepositoryPublisher | None = None,
+    ) -> cloudwatch.Metric:
+        """A metric of this file system, by its name.
+
+        Args:
+            metric_name: as FSx writes it.
+            statistic: default: the sum.
+            period: default: five minutes.
+            publisher: for metrics of imports and exports.
+        """
+        dimensions = {"FileSystemId": self.file_system_id}
+        return cloudwatch.Metric(
+            namespace="AWS/FSx",
+            metric_name=metric_name,
+            dimensions_map={**dimensions, "Publisher": publisher} if publisher else dimensions,
+            statistic=statistic,
+            period=period,
+        )
+
+    def metric_free_data_storage_capacity(self) -> cloudwatch.Metric:
+        """Free bytes over all storage servers: each sends one value a minute, so the period is a minute."""
+        return self.metric("FreeDataStorageCapacity", period=cdk.Duration.minutes(1))
+
+    def metric_data_read_bytes(self) -> cloudwatch.Metric:
+        """Bytes that clients read (divide by the seconds of the period for the throughput)."""
+        return self.metric("DataReadBytes")
+
+    def metric_data_write_bytes(self) -> cloudwatch.Metric:
+        """Bytes that clients wrote."""
+        return self.metric("DataWriteBytes")
+
+    def metric_metadata_operations(self) -> cloudwatch.Metric:
+        """Metadata operations of clients."""
+        return self.metric("MetadataOperations")
+
+    def metric_age_of_oldest_queued_message(self, publisher: DataRepositoryPublisher) -> cloudwatch.Metric:
+        """Seconds that the oldest change has been waiting to be imported or exported; 0: none waits."""
+        return self.metric(
+            "AgeOfOldestQueuedMessage",
+            statistic=cloudwatch.Stats.MAXIMUM,
+            period=cdk.Duration.minutes(1),
+            publisher=publisher,
+        )
 
 
 @jsii.implements(ec2.IConnectable)
-class LustreFileSystem(cdk.Resource):
+class LustreFileSystem(_Measured):
     """A Lustre file system in one subnet, kept when its stack goes.
 
     Built on ``CfnFileSystem``: the L2 of aws-cdk-lib has no EFA and no metadata settings. The Lustre version is always
@@ -99,6 +183,10 @@ class LustreFileSystem(cdk.Resource):
         metadata_mode: how metadata IOPS are provisioned. Default: automatic on persistent_2, none elsewhere.
         metadata_iops: with user_provisioned only.
         version: Lustre version. Default 2.15.
+        backup_id: make the file system of this backup; capacity, and at least the Lustre version, must be those of the
+            backup. Create-only. Default: an empty file system.
+        log_level: which events of imports and exports are logged. Default: disabled.
+        log_group: where they are logged; its name begins ``/aws/fsx``. Default: FSx's own group, ``/aws/fsx/lustre``.
         security_group: default: a new :class:`LustreSecurityGroup`, kept with the file system.
         kms_key: for persistent types; scratch is encrypted with the service's own keys. Default: the account's
             ``aws/fsx`` key.
@@ -106,7 +194,8 @@ class LustreFileSystem(cdk.Resource):
             groups: keep those too.
 
     Raises:
-        FindingsError: rules FSX-02, 03, 05, 07 to 11, 13, 20, 21, 27 and 30, FMB-20. FSX-12 and FMB-29 warn.
+        FindingsError: rules FSX-02, 03, 05, 07 to 11, 13, 20, 21, 27 and 30, FMB-20, 58 and 62. FSX-12 and FMB-29
+            warn.
     """
 
     @typed
@@ -135,6 +224,9 @@ class LustreFileSystem(cdk.Resource):
         metadata_mode: LustreMetadataMode | None = None,
         metadata_iops: int | None = None,
         version: str = "2.15",
+        backup_id: str | None = None,
+        log_level: LustreLogLevel = LustreLogLevel.DISABLED,
+        log_group: logs.ILogGroup | None = None,
         security_group: ec2.ISecurityGroup | None = None,
         kms_key: kms.IKey | None = None,
         removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
@@ -151,6 +243,7 @@ class LustreFileSystem(cdk.Resource):
             read_cache_sizing_mode = member(ReadCacheSizingMode, read_cache_sizing_mode, "read_cache_sizing_mode")
         if drive_cache_type is not None:
             drive_cache_type = member(DriveCacheType, drive_cache_type, "drive_cache_type")
+        log_level = member(LustreLogLevel, log_level, "log_level")
         size = rules.LustreSize(
             storage_type=storage_type,
             capacity_gib=capacity_gib,
@@ -176,6 +269,10 @@ class LustreFileSystem(cdk.Resource):
                 "version": version,
                 "metadata_mode": metadata_mode,
                 "kms_key_given": kms_key is not None,
+                "backup_id": backup_id,
+                "log_level": log_level,
+                # A group of this app has no name yet: FSx says so at creation.
+                "log_group_name": _known(log_group.log_group_name) if log_group else None,
             },
             names={
                 "metadata": "metadata_mode",
@@ -213,6 +310,7 @@ class LustreFileSystem(cdk.Resource):
             subnet_ids=[vpc_subnet.subnet_id],
             security_group_ids=[group.security_group_id for group in groups],
             kms_key_id=kms_key.key_arn if kms_key else None,
+            backup_id=backup_id,
             lustre_configuration=fsx.CfnFileSystem.LustreConfigurationProperty(
                 deployment_type=deployment_type.upper(),
                 per_unit_storage_throughput=throughput_mbps_per_tib,
@@ -230,6 +328,20 @@ class LustreFileSystem(cdk.Resource):
                 copy_tags_to_backups=copy_tags_to_backups or None,
                 weekly_maintenance_start_time=weekly_maintenance_start_time,
                 efa_enabled=efa_enabled or None,
+                log_configuration=fsx.CfnFileSystem.LogConfigurationProperty(
+                    level=log_level.upper(),
+                    # FSx takes the ARN of the group without the stars behind it.
+                    destination=cdk.Stack.of(self).format_arn(
+                        service="logs",
+                        resource="log-group",
+                        resource_name=log_group.log_group_name,
+                        arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME,
+                    )
+                    if log_group
+                    else None,
+                )
+                if log_level is not LustreLogLevel.DISABLED
+                else None,
                 metadata_configuration=fsx.CfnFileSystem.MetadataConfigurationProperty(
                     mode=metadata_mode.upper(), iops=metadata_iops
                 )
@@ -299,25 +411,9 @@ class LustreFileSystem(cdk.Resource):
         if isinstance(self.security_group, LustreSecurityGroup):
             self.security_group.add_client(name, group, scope=scope)
 
-    def metric(
-        self, metric_name: str, *, statistic: str = cloudwatch.Stats.SUM, period: cdk.Duration | None = None
-    ) -> cloudwatch.Metric:
-        """A metric of this file system, by its name in the namespace AWS/FSx."""
-        return cloudwatch.Metric(
-            namespace="AWS/FSx",
-            metric_name=metric_name,
-            dimensions_map={"FileSystemId": self.file_system_id},
-            statistic=statistic,
-            period=period,
-        )
-
-    def metric_free_data_storage_capacity(self) -> cloudwatch.Metric:
-        """Free bytes over all storage servers (FreeDataStorageCapacity, sum over one minute)."""
-        return self.metric("FreeDataStorageCapacity", period=cdk.Duration.minutes(1))
-
 
 @jsii.implements(ec2.IConnectable)
-class _Imported(cdk.Resource):
+class _Imported(_Measured):
     def __init__(
         self,
         scope: Construct,
@@ -329,7 +425,7 @@ class _Imported(cdk.Resource):
         efa_enabled: bool | None,
     ) -> None:
         super().__init__(scope, id)
-        self.file_system_id = file_system_id
+        self._file_system_id = file_system_id
         self.dns_name = dns_name
         self.mount_name = mount_name
         self.deployment_type: DeploymentType | None = None
@@ -339,6 +435,10 @@ class _Imported(cdk.Resource):
         self.links: list[RepositoryLink] = []
         groups = [security_group] if security_group else []
         self._connections = ec2.Connections(security_groups=groups, default_port=_DEFAULT_PORT)
+
+    @property
+    def file_system_id(self) -> str:
+        return self._file_system_id
 
     @property
     def connections(self) -> ec2.Connections:

@@ -16,8 +16,10 @@ from fmblocks.storage.settings import (
     DriveCacheType,
     ExistingLustre,
     LinkedPaths,
+    LustreLogLevel,
     LustreMetadataMode,
     ReadCacheSizingMode,
+    Release,
     StorageType,
 )
 
@@ -407,7 +409,7 @@ def mount_path(*, mount_path: str) -> Iterator[Violation]:
 
 
 # What is said about an existing file system, too.
-_ABOUT_EXISTING = frozenset({"existing", "efa_enabled", "mount_path", "data_repository_associations"})
+_ABOUT_EXISTING = frozenset({"existing", "efa_enabled", "mount_path", "data_repository_associations", "release"})
 
 
 @rule("FMB-56")
@@ -447,11 +449,58 @@ def existing(
             yield Violation(f"existing.{key}", f"{value} is none", f"write one like {example}, as FSx shows it")
 
 
+# Source: API:fsx LustreLogCreateConfiguration, Destination.
+_LOG_GROUPS = "/aws/fsx"
+
+
+@rule("FMB-62")
+def log_group(*, log_level: LustreLogLevel, log_group_name: str | None) -> Iterator[Violation]:
+    """FSx logs into groups of its own name, and into none when logging is off."""
+    if log_group_name is None:
+        return
+    if log_level is LustreLogLevel.DISABLED:
+        yield Violation("log_group", "is given, and log_level is disabled", "leave it out, or choose a log_level")
+    elif not log_group_name.startswith(_LOG_GROUPS):
+        text = f"{log_group_name} does not begin with {_LOG_GROUPS}"
+        yield Violation("log_group", text, f"call the group {_LOG_GROUPS}/…")
+
+
+@rule("FMB-58")
+def backup(*, deployment_type: DeploymentType, backup_id: str | None) -> Iterator[Violation]:
+    """Backups are of persistent file systems, and known by an id."""
+    if backup_id is None:
+        return
+    if not re.fullmatch(r"backup-[0-9a-f]{8,}", backup_id):
+        yield Violation("backup_id", f"{backup_id} is no id of a backup", "write one like backup-0123456789abcdef0")
+    if not deployment_type.persistent:
+        yield Violation("backup_id", f"{deployment_type} cannot be made of a backup", "use a persistent type")
+
+
+# What EventBridge Scheduler takes. Source: EventBridge Scheduler User Guide, *Schedule types*.
+_SCHEDULE = r"cron\(\S+( \S+){5}\)|rate\([1-9]\d* (minute|hour|day)s?\)"
+
+
+@rule("FMB-61")
+def release(*, release: Release | None, data_repository_associations: Sequence[LinkedPaths]) -> Iterator[Violation]:
+    """Only exported files are released; the schedule is one."""
+    if release is None:
+        return
+    if not any(link.auto_export for link in data_repository_associations):
+        text = "releases files that were exported, and no association has auto_export"
+        yield Violation("release", text, "write auto_export: [new, changed] on an association, or leave it out")
+    if release.days_since_last_access < 0:
+        text = f"{release.days_since_last_access} is less than 0"
+        yield Violation("release.days_since_last_access", text, "0 releases every exported file")
+    if not re.fullmatch(_SCHEDULE, release.schedule):
+        text = f"{release.schedule} is neither cron(…) with six fields nor rate(…)"
+        yield Violation("release.schedule", text, "write one like cron(0 3 * * ? *)")
+
+
 LUSTRE = (
     "FSX-02", "FSX-03", "FSX-05", "FSX-07", "FSX-08", "FSX-09", "FSX-10", "FSX-11", "FSX-12", "FSX-13", "FSX-20",
-    "FSX-30", "FMB-29",
+    "FSX-30", "FMB-29", "FMB-58",
 )  # fmt: skip
-LUSTRE_CONSTRUCT = (*LUSTRE, "FMB-20")
+LUSTRE_CONSTRUCT = (*LUSTRE, "FMB-20", "FMB-62")
 LUSTRE_PROJECT = ("FSX-16", "FSX-29")
 EXISTING = ("FMB-56", "FMB-57")
 CLIENTS = ("X-06", "FSX-15")
@@ -676,9 +725,28 @@ def chunk_size(*, imported_file_chunk_size_mib: int | None) -> Iterator[Violatio
         yield Violation("imported_file_chunk_size_mib", text, "leave it out to get 1024")
 
 
-ASSOCIATIONS = ("DRA-01", "DRA-02", "DRA-03", "DRA-04", "DRA-11", "FMB-08", "FMB-13")
-ASSOCIATION = ("DRA-06", "DRA-07")
+@rule("FMB-59")
+def exported_deletions(*, auto_export: Sequence[DataRepositoryEvent], bucket_versioned: bool) -> Iterator[Violation]:
+    """A deletion that is exported is for good in a bucket without versions."""
+    if DataRepositoryEvent.DELETED in auto_export and not bucket_versioned:
+        text = "deleted removes the object of every removed file, and the bucket is not known to keep versions"
+        hint = "leave deleted out, or switch versioning on and write bucket_versioned: true"
+        yield Violation("auto_export", text, hint)
+
+
+@rule("FMB-60")
+def same_region(
+    *, auto_import: Sequence[DataRepositoryEvent], bucket_region: str | None, region: str | None
+) -> Iterator[Violation]:
+    """S3 tells FSx of new objects within one Region only; exports go anywhere."""
+    if auto_import and bucket_region and region and bucket_region != region:
+        text = f"the bucket is in {bucket_region} and the file system in {region}: only auto_export crosses Regions"
+        yield Violation("auto_import", text, f"leave auto_import out, or replicate the bucket to {region}")
+
+
+ASSOCIATIONS = ("DRA-01", "DRA-02", "DRA-03", "DRA-04", "DRA-11", "FMB-08", "FMB-13", "FMB-61")
+ASSOCIATION = ("DRA-06", "DRA-07", "FMB-59", "FMB-60")
 ASSOCIATION_CONSTRUCT = ("DRA-01", "DRA-03", "DRA-04", *ASSOCIATION)
 RULES = (*LUSTRE, "HP-14", *ASSOCIATIONS)
 # Of an existing file system nobody knows the type.
-RULES_OF_EXISTING = ("HP-14", "DRA-01", "DRA-03", "DRA-04", "FMB-08", "FMB-13")
+RULES_OF_EXISTING = ("HP-14", "DRA-01", "DRA-03", "DRA-04", "FMB-08", "FMB-13", "FMB-61")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, ClassVar, Protocol
 
@@ -60,6 +61,15 @@ class LustreMetadataMode(StrEnum):
 
     AUTOMATIC = "automatic"
     USER_PROVISIONED = "user_provisioned"
+
+
+class LustreLogLevel(StrEnum):
+    """Which events of data repositories are logged (API LustreLogCreateConfiguration, Level)."""
+
+    DISABLED = "disabled"
+    WARN_ONLY = "warn_only"
+    ERROR_ONLY = "error_only"
+    WARN_ERROR = "warn_error"
 
 
 class DataRepositoryEvent(StrEnum):
@@ -127,6 +137,10 @@ class DataRepositoryAssociation(Settings):
 
     path: Annotated[Text, AfterValidator(canonical_path), Field(description="directory of the file system, from /")]
     bucket: Annotated[Text | None, Field(description="an existing bucket; without it one is created and kept")] = None
+    bucket_region: Annotated[Text | None, Field(description="of bucket; default: that of the project")] = None
+    bucket_versioned: Annotated[
+        bool, Field(description="whether bucket is known to keep versions; created ones do")
+    ] = False
     prefix: Annotated[
         Text, AfterValidator(canonical_prefix), Field(description="prefix in the bucket; default: all of it")
     ] = ""
@@ -138,6 +152,25 @@ class DataRepositoryAssociation(Settings):
     imported_file_chunk_size_mib: Annotated[
         WholeNumber | None, Field(description="MiB of an imported file per disk; default: 1024, chosen by FSx")
     ] = None
+
+
+# Every night at three.
+NIGHTLY = "cron(0 3 * * ? *)"
+
+
+class Release(Settings):
+    """Giving the space of exported files back, by schedule; they are read from S3 again when somebody opens them."""
+
+    FOREIGN: ClassVar = {
+        "days": "the key is days_since_last_access",
+        "after_days": "the key is days_since_last_access",
+        "paths": "what is released is every path with auto_export: leave the key out",
+    }
+
+    days_since_last_access: Annotated[
+        WholeNumber, Field(description="days that a file was not touched; 0: every exported file")
+    ]
+    schedule: Annotated[Text, Field(description="cron(…) or rate(…) of EventBridge Scheduler, in UTC")] = NIGHTLY
 
 
 _EXISTING = "write existing: {file_system_id, dns_name, mount_name, security_group_id, availability_zone}"
@@ -190,6 +223,10 @@ class Lustre(Settings):
         "existing_id": _EXISTING,
         "file_system_id": _EXISTING,
         "dra": "the key is data_repository_associations",
+        "logging": "the key is log_level",
+        "log_configuration": "the key is log_level",
+        "restore_from": "the key is backup_id",
+        "hsm": "the key is release",
     }
     FOREIGN_RULES: ClassVar = {
         "import_path": "FSX-04",
@@ -234,6 +271,17 @@ class Lustre(Settings):
     weekly_maintenance_start_time: Annotated[
         Text | None, Field(description="d:HH:MM in UTC, d from 1 (Monday) to 7; default: chosen by FSx")
     ] = None
+    backup_id: Annotated[
+        Text | None, Field(description="a backup that a new file system is made of; capacity_gib is the backup's")
+    ] = None
+    log_level: Annotated[
+        LustreLogLevel | None,
+        AnyCase,
+        Field(description="events of imports and exports in CloudWatch Logs; default: warn_error with associations"),
+    ] = None
+    release: Annotated[
+        Release | None, Field(description="give the space of exported files back by schedule; default: never")
+    ] = None
     mount_path: Annotated[Text, AfterValidator(canonical_path), Field(description="where nodes mount it")] = "/fsx"
     data_repository_associations: tuple[DataRepositoryAssociation, ...] = ()
 
@@ -256,6 +304,19 @@ class Lustre(Settings):
     def read_cache_size_gib(self) -> int | None:
         """GiB of the read cache, where they are chosen."""
         return self.read_cache.size_gib if self.read_cache else None
+
+    @property
+    def logged(self) -> LustreLogLevel:
+        """Which events are logged."""
+        if self.log_level is not None:
+            return self.log_level
+        return LustreLogLevel.WARN_ERROR if self.data_repository_associations else LustreLogLevel.DISABLED
+
+    @property
+    def exported(self) -> tuple[DataRepositoryAssociation, ...]:
+        """The associations that carry files to S3, by path."""
+        links = (link for link in self.data_repository_associations if link.auto_export)
+        return tuple(sorted(links, key=lambda link: link.path))
 
     @property
     def backups(self) -> bool:
@@ -283,3 +344,5 @@ class LinkedPaths(Protocol):
     def bucket(self) -> str | None: ...
     @property
     def prefix(self) -> str: ...
+    @property
+    def auto_export(self) -> Sequence[DataRepositoryEvent]: ...
