@@ -59,16 +59,26 @@ if TYPE_CHECKING:
     from fmblocks.storage.lustre_file_system import ILustreFileSystem as ILustreFileSystem
     from fmblocks.storage.lustre_file_system import LustreFileSystem as LustreFileSystem
     from fmblocks.storage.lustre_security_group import LustreSecurityGroup as LustreSecurityGroup
+    from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem as IOpenZfsFileSystem
+    from fmblocks.storage.open_zfs_file_system import OpenZfsFileSystem as OpenZfsFileSystem
+    from fmblocks.storage.open_zfs_security_group import OpenZfsSecurityGroup as OpenZfsSecurityGroup
     from fmblocks.storage.settings import DataCompressionType as DataCompressionType
     from fmblocks.storage.settings import DataRepositoryEvent as DataRepositoryEvent
     from fmblocks.storage.settings import DeploymentType as DeploymentType
     from fmblocks.storage.settings import DriveCacheType as DriveCacheType
     from fmblocks.storage.settings import LustreLogLevel as LustreLogLevel
     from fmblocks.storage.settings import LustreMetadataMode as LustreMetadataMode
+    from fmblocks.storage.settings import OpenZfsCompressionType as OpenZfsCompressionType
+    from fmblocks.storage.settings import OpenZfsDeploymentType as OpenZfsDeploymentType
     from fmblocks.storage.settings import ReadCacheSizingMode as ReadCacheSizingMode
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "OpenZfsCompressionType": "storage.settings",
+    "OpenZfsDeploymentType": "storage.settings",
+    "OpenZfsSecurityGroup": "storage.open_zfs_security_group",
+    "IOpenZfsFileSystem": "storage.open_zfs_file_system",
+    "OpenZfsFileSystem": "storage.open_zfs_file_system",
     "DataRepositoryPublisher": "storage.lustre_file_system",
     "LustreLogLevel": "storage.settings",
     "AlertTopic": "observability.alert_topic",
@@ -158,6 +168,7 @@ __all__ = [
     "IHyperPodCluster",
     "ILustreFileSystem",
     "IMetricsWorkspace",
+    "IOpenZfsFileSystem",
     "InstancePlatform",
     "InterfaceEndpoints",
     "InterfaceType",
@@ -177,6 +188,10 @@ __all__ = [
     "NodeRecovery",
     "NodeRole",
     "OnDemandCapacity",
+    "OpenZfsCompressionType",
+    "OpenZfsDeploymentType",
+    "OpenZfsFileSystem",
+    "OpenZfsSecurityGroup",
     "PrivateSubnet",
     "Profile",
     "Project",

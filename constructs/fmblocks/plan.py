@@ -81,7 +81,7 @@ def make_plan(
     project: Project,
     *,
     primary_subnet_size: int | None,
-    lustre_addresses: int,
+    storage_addresses: int,
     parameters: float | None = None,
     bytes_per_parameter: float = 14,
     dataset_tib: float | None = None,
@@ -91,7 +91,7 @@ def make_plan(
     Args:
         project: a project without errors.
         primary_subnet_size: addresses of the private subnet of the primary zone.
-        lustre_addresses: addresses that the file system takes of them.
+        storage_addresses: addresses that file systems take of them.
         parameters: of the model, for the checkpoint. Default: no checkpoint.
         bytes_per_parameter: with optimizer state: 2 for BF16 weights, 4 for a master copy, 8 for two Adam moments.
         dataset_tib: TiB to stage. Default: no data set.
@@ -115,7 +115,7 @@ def make_plan(
         dense_pflops={precision: _pflops(accelerated, precision) for precision in _PRECISIONS},
         efa_gbps_per_node={group.name: kind.efa_gbps_total for group, kind in with_efa},
         efa_gbps=_sum(group.count * kind.efa_gbps_total if kind.efa_gbps_total else None for group, kind in with_efa),
-        addresses_needed=lustre_addresses + _node_addresses(project.training, types),
+        addresses_needed=storage_addresses + _node_addresses(project.training, types),
         addresses_usable=None if primary_subnet_size is None else primary_subnet_size - _KEPT_ADDRESSES,
         network_interfaces=interfaces,
         lustre_mbps=mbps,
@@ -202,6 +202,8 @@ def _bills(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
     if (lustre := project.storage.lustre) is not None:
         size = f"{lustre.capacity_gib} GiB" if lustre.capacity_gib else "for what it holds and for its throughput"
         yield f"Lustre, {size}, even after FoundationStack is destroyed"
+    if (home := project.storage.home) is not None:
+        yield f"OpenZFS for home directories, {home.capacity_gib} GiB, even after FoundationStack is destroyed"
     yield "the KMS key, and what is stored in buckets, log groups and the metrics workspace"
 
 

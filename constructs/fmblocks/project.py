@@ -191,6 +191,11 @@ def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Fin
         )
     if project.storage.lustre is not None:
         yield from _check_lustre(project, project.storage.lustre)
+    yield from check(("FMB-69",), _fields(project.storage.buckets), path="storage.buckets")
+    if (home := project.storage.home) is not None:
+        lustre = project.storage.lustre
+        values = {**_fields(home), "lustre_mount_path": lustre.mount_path if lustre else None}
+        yield from check(storage_rules.HOME, values, path="storage.home")
     if project.training is not None:
         yield from _check_training(project, project.training)
         for index, group in enumerate(project.training.node_groups):
@@ -263,7 +268,7 @@ def _check_training(project: Project, training: Training) -> Iterator[Finding]:
     yield from check(of_all, values, path="training")
     yield from check(cluster_rules.WHOLE, values)
     if (size := primary_subnet_size(project.network)) is not None:
-        values["lustre_addresses"] = lustre_addresses(project.storage.lustre)
+        values["storage_addresses"] = storage_addresses(project.storage)
         yield from check(cluster_rules.PROJECT, {**values, "primary_subnet_size": size}, path="training")
 
 
@@ -307,6 +312,11 @@ def lustre_addresses(lustre: Lustre | None) -> int:
         return 0  # an existing one has its addresses
     fields = {field.name for field in dataclasses.fields(storage_rules.LustreSize)}
     return storage_rules.addresses(storage_rules.LustreSize(**{name: getattr(lustre, name) for name in fields}))
+
+
+def storage_addresses(storage: Storage) -> int:
+    """Addresses of all file systems in that subnet."""
+    return lustre_addresses(storage.lustre) + (storage.home.deployment_type.addresses if storage.home else 0)
 
 
 def primary_subnet_size(network: Network) -> int | None:

@@ -41,7 +41,8 @@ def main(file: str) -> None:
 
     fsx = boto3.client("fsx")
     for system in fsx.describe_file_systems()["FileSystems"]:
-        mount = f"{system['DNSName']}@tcp:/{system['LustreConfiguration']['MountName']}"
+        lustre = system.get("LustreConfiguration")
+        mount = f"{system['DNSName']}@tcp:/{lustre['MountName']}" if lustre else f"{system['DNSName']}:/fsx"
         print(f"file system {system['FileSystemId']}: {system['StorageCapacity']} GiB, {mount}")
     for link in fsx.describe_data_repository_associations()["Associations"]:
         print(f"  {link['FileSystemId']} {link['FileSystemPath']} ↔ {link['DataRepositoryPath']}")

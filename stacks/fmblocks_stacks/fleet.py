@@ -20,6 +20,7 @@ from fmblocks.compute.launch_profile import launch_profile
 from fmblocks.compute.settings import PlacementMode
 from fmblocks.project import Project
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
+from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem
 from fmblocks_stacks.capacity import makes_placement_group
 from fmblocks_stacks.contract import Subscriber, parameter_name
 
@@ -48,6 +49,7 @@ class NodeFleet(Construct):
         subnet: ec2.ISubnet,
         security_group: ec2.ISecurityGroup,
         file_system: ILustreFileSystem | None,
+        home: IOpenZfsFileSystem | None,
     ) -> None:
         super().__init__(scope, id)
         self._project, self._group, self._foundation = project, group, foundation
@@ -72,6 +74,8 @@ class NodeFleet(Construct):
             root_volume_gib=group.ebs_volume_gib,
             file_system=file_system,
             mount_path=lustre.mount_path if lustre else "/fsx",
+            home_file_system=home,
+            home_mount_path=project.storage.home.mount_path if project.storage.home else "/home",
         )
         self.fleet = GpuFleet(
             self,

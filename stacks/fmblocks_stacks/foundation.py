@@ -5,6 +5,8 @@ from __future__ import annotations
 from urllib.parse import quote
 
 import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
@@ -23,10 +25,12 @@ from fmblocks.project import Project
 from fmblocks.storage.data_bucket import DataBucket, LogBucket
 from fmblocks.storage.data_release_schedule import DataReleaseSchedule
 from fmblocks.storage.data_repository_association import DataRepositoryAssociation
-from fmblocks.storage.lustre_alarms import LustreAlarms
+from fmblocks.storage.lustre_alarms import BYTES_PER_GIB, LustreAlarms
 from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
 from fmblocks.storage.lustre_security_group import LustreSecurityGroup
-from fmblocks.storage.settings import ExistingLustre, Lustre, LustreLogLevel
+from fmblocks.storage.open_zfs_file_system import OpenZfsFileSystem
+from fmblocks.storage.open_zfs_security_group import OpenZfsSecurityGroup
+from fmblocks.storage.settings import Buckets, ExistingLustre, Home, Lustre, LustreLogLevel
 from fmblocks_stacks.contract import Publisher
 
 _KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
@@ -65,7 +69,9 @@ class FoundationStack(cdk.Stack):
         cdk.CfnOutput(self, "MetricsEndpoint", value=self.metrics.prometheus_endpoint)
         self.alert_topic = self._alert_topic(project.observability.alerts)
         if project.storage.lustre is not None:
-            self.lustre = self._lustre(project.storage.lustre, project.name)
+            self.lustre = self._lustre(project.storage.lustre, project.name, project.storage.buckets)
+        if project.storage.home is not None:
+            self.home = self._home(project.storage.home)
 
     def _network(self, settings: Network) -> IClusterVpc:
         network = self._imported_vpc(settings, settings.vpc) if settings.vpc else self._vpc(settings)
@@ -128,9 +134,18 @@ class FoundationStack(cdk.Stack):
         name = f"sagemaker-{project.name}-{unique}"
         return self._bucket("LifecycleBucket", "bucket/lifecycle", bucket_name=name)
 
-    def _bucket(self, id: str, parameter: str, *, bucket_name: str | None = None) -> DataBucket:
+    def _bucket(
+        self, id: str, parameter: str, *, bucket_name: str | None = None, settings: Buckets | None = None
+    ) -> DataBucket:
+        tiering = settings.intelligent_tiering_after_days if settings else None
         bucket = DataBucket(
-            self, id, encryption_key=self.key, server_access_logs_bucket=self.logs, bucket_name=bucket_name
+            self,
+            id,
+            encryption_key=self.key,
+            server_access_logs_bucket=self.logs,
+            intelligent_tiering_after=cdk.Duration.days(tiering) if tiering is not None else None,
+            noncurrent_version_expiration=cdk.Duration.days(settings.noncurrent_version_days) if settings else None,
+            bucket_name=bucket_name,
         )
         self._publish(f"{parameter}/name", bucket.bucket_name, f"bucket: {parameter}")
         self._publish(f"{parameter}/key-arn", self.key.key_arn, f"KMS key of the bucket: {parameter}")
@@ -145,12 +160,12 @@ class FoundationStack(cdk.Stack):
         self._publish("alerts/topic-arn", topic.topic_arn, "topic of alarms")
         return topic
 
-    def _lustre(self, settings: Lustre, project: str) -> ILustreFileSystem:
+    def _lustre(self, settings: Lustre, project: str, buckets: Buckets) -> ILustreFileSystem:
         if settings.existing is None:
             file_system, group = self._made_lustre(settings, project)
         else:
             file_system, group = self._existing_lustre(settings.existing, settings)
-        links = self._links(settings, file_system)
+        links = self._links(settings, file_system, buckets)
         if settings.release is not None:
             exported = {link.path for link in settings.exported}
             DataReleaseSchedule(
@@ -252,7 +267,9 @@ class FoundationStack(cdk.Stack):
             removal_policy=cdk.RemovalPolicy.DESTROY,
         )
 
-    def _links(self, settings: Lustre, file_system: ILustreFileSystem) -> list[DataRepositoryAssociation]:
+    def _links(
+        self, settings: Lustre, file_system: ILustreFileSystem, buckets: Buckets
+    ) -> list[DataRepositoryAssociation]:
         made = []
         links = Construct(self, "Links")
         for link in sorted(settings.data_repository_associations, key=lambda link: link.path):
@@ -260,7 +277,7 @@ class FoundationStack(cdk.Stack):
             name = quote(link.path[1:], safe="") or "root directory"
             bucket: s3.IBucket
             if link.bucket is None:
-                bucket = self._bucket(f"Bucket-{name}", f"link{link.path.rstrip('/')}/bucket")
+                bucket = self._bucket(f"Bucket-{name}", f"link{link.path.rstrip('/')}/bucket", settings=buckets)
             else:
                 bucket = s3.Bucket.from_bucket_attributes(
                     links, f"Bucket-{name}", bucket_name=link.bucket, region=link.bucket_region
@@ -279,6 +296,47 @@ class FoundationStack(cdk.Stack):
             )
             made.append(one)
         return made
+
+    def _home(self, settings: Home) -> OpenZfsFileSystem:
+        group = OpenZfsSecurityGroup(
+            self,
+            "HomeGroup",
+            vpc=self.network.vpc,
+            clients={"Nodes": self.efa_security_group},
+            removal_policy=_KEPT,
+        )
+        home = OpenZfsFileSystem(
+            self,
+            "Home",
+            vpc=self.network.vpc,
+            vpc_subnet=self.network.primary_subnet,
+            capacity_gib=settings.capacity_gib,
+            throughput_capacity_mbps=settings.throughput_capacity_mbps,
+            deployment_type=settings.deployment_type,
+            iops=settings.iops,
+            data_compression_type=settings.data_compression_type,
+            automatic_backup_retention_days=settings.automatic_backup_retention_days,
+            daily_automatic_backup_start_time=settings.daily_automatic_backup_start_time,
+            copy_tags_to_backups=settings.copy_tags_to_backups,
+            weekly_maintenance_start_time=settings.weekly_maintenance_start_time,
+            security_group=group,
+            kms_key=self.key,
+        )
+        alarm = home.metric_used_storage_capacity().create_alarm(
+            self,
+            "HomeFull",
+            # Where AWS sees performance go down: FSx for OpenZFS User Guide, *Performance*.
+            threshold=settings.capacity_gib * BYTES_PER_GIB * 0.8,
+            evaluation_periods=3,
+            treat_missing_data=cloudwatch.TreatMissingData.IGNORE,
+            alarm_description="Home directories are more than 80 % full",
+        )
+        if self.alert_topic is not None:
+            alarm.add_alarm_action(actions.SnsAction(self.alert_topic))
+        self._publish("home/file-system-id", home.file_system_id, "OpenZFS file system of home directories")
+        self._publish("home/dns-name", home.dns_name, "DNS name of the home directories")
+        self._publish("home/security-group-id", group.security_group_id, "group of the home directories")
+        return home
 
     def _publish(self, name: str, value: str, description: str) -> None:
         self._publisher.publish(name, value, description)

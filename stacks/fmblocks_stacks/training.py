@@ -18,6 +18,7 @@ from fmblocks.compute.gpu_fleet import GpuFleet
 from fmblocks.observability.metrics_workspace import MetricsWorkspace
 from fmblocks.project import Project
 from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
+from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem, OpenZfsFileSystem
 from fmblocks_stacks.contract import Subscriber
 from fmblocks_stacks.fleet import NodeFleet
 
@@ -80,6 +81,8 @@ class TrainingStack(cdk.Stack):
         ):
             if project.storage.lustre:
                 cdk.CfnOutput(self, output, value=self._foundation.value(f"lustre/{name}"))
+        if project.storage.home:
+            cdk.CfnOutput(self, "HomeFileSystemId", value=self._foundation.value("home/file-system-id"))
         cdk.CfnOutput(self, "MetricsEndpoint", value=metrics.prometheus_endpoint)
 
     def _hyperpod(self, training: Training, folder: Path) -> HyperPodSlurmCluster:
@@ -107,6 +110,8 @@ class TrainingStack(cdk.Stack):
             ],
             file_system=self._file_system() if lustre else None,
             mount_path=lustre.mount_path if lustre else "/fsx",
+            home_file_system=self._home_directories(),
+            home_mount_path=self._project.storage.home.mount_path if self._project.storage.home else "/home",
             lifecycle_bundle=self._bundle(training.lifecycle_scripts, folder) if training.lifecycle_scripts else None,
             node_recovery=training.node_recovery,
             node_provisioning=training.provisioning,
@@ -117,6 +122,7 @@ class TrainingStack(cdk.Stack):
 
     def _fleets(self, training: Training) -> Iterator[tuple[str, GpuFleet]]:
         file_system = self._file_system() if self._project.storage.lustre else None
+        home = self._home_directories()
         for group in sorted(training.node_groups, key=lambda group: group.name):
             node_fleet = NodeFleet(
                 self,
@@ -127,6 +133,7 @@ class TrainingStack(cdk.Stack):
                 subnet=self._subnet,
                 security_group=self._efa_group,
                 file_system=file_system,
+                home=home,
             )
             yield group.name, node_fleet.fleet
 
@@ -141,6 +148,16 @@ class TrainingStack(cdk.Stack):
             dns_name=self._foundation.value("lustre/dns-name"),
             mount_name=self._foundation.value("lustre/mount-name"),
             efa_enabled=bool(self._project.storage.lustre and self._project.storage.lustre.efa_enabled),
+        )
+
+    def _home_directories(self) -> IOpenZfsFileSystem | None:
+        if self._project.storage.home is None:
+            return None
+        return OpenZfsFileSystem.from_open_zfs_file_system_attributes(
+            self,
+            "Home",
+            file_system_id=self._foundation.value("home/file-system-id"),
+            dns_name=self._foundation.value("home/dns-name"),
         )
 
     def _bundle(self, scripts: LifecycleScripts, folder: Path) -> LifecycleBundle:

@@ -34,7 +34,8 @@ def edit(project: Path, old: str, new: str) -> None:
 
 
 def file_system(aws: LocalAws) -> dict[str, Any]:
-    (found,) = aws.client("fsx").describe_file_systems()["FileSystems"]
+    systems = aws.client("fsx").describe_file_systems()["FileSystems"]
+    (found,) = (one for one in systems if one["FileSystemType"] == "LUSTRE")
     return dict(found)
 
 
@@ -63,6 +64,9 @@ def test_one_command_deploys_both_stacks(aws: LocalAws, project: Path) -> None:
         assert f"TrainingStack.{output} = " in said
     assert groups(aws) == {"controller": 1, "gpu": 16, "login": 1}
     assert file_system(aws)["StorageCapacity"] == 19200
+    systems = aws.client("fsx").describe_file_systems()["FileSystems"]
+    (home,) = (one for one in systems if one["FileSystemType"] == "OPENZFS")
+    assert home["OpenZFSConfiguration"]["DeploymentType"] == "SINGLE_AZ_HA_2"
     links = aws.client("fsx").describe_data_repository_associations()["Associations"]
     assert {link["FileSystemPath"] for link in links} == {"/checkpoints", "/datasets"}
     assert any(key.endswith("/on_init_complete.sh") for key in scripts(aws))

@@ -26,6 +26,9 @@ FORMS = {
     "endpoints in an open network": "network: {availability_zones: 2, endpoints: {services: [ecr.api, ecr.dkr], "
     "availability_zones: 2}}\n",
     "continuous provisioning": "network: {availability_zones: 1}\n",
+    "buckets that move what is old": "network: {availability_zones: 1}\nstorage:\n  buckets: "
+    "{noncurrent_version_days: 30, intelligent_tiering_after_days: 0}\n  lustre:\n    capacity_gib: 1200\n"
+    "    throughput_mbps_per_tib: 125\n    data_repository_associations: [{path: /c, auto_export: [new]}]\n",
     "hard disks with backups": """\
 network: {availability_zones: 1}
 storage:
@@ -133,6 +136,13 @@ def synthesized(
 def large(synthesize: Synthesize, root: Path) -> Synthesized:
     """The reference project of 16 × p5en."""
     return synthesize(root / "projects" / "slurm-p5en.yaml")
+
+
+def lustre_of(template: Template) -> dict[str, Any]:
+    """The Lustre file system of a template."""
+    systems = of_type(template, "AWS::FSx::FileSystem").values()
+    (found,) = (one for one in systems if one["Properties"]["FileSystemType"] == "LUSTRE")
+    return dict(found)
 
 
 def of_type(template: Template, resource_type: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from botocore.validate import ParamValidator
 from cfnlint.schema.manager import PROVIDER_SCHEMA_MANAGER
 
 from fmblocks.network.settings import CLOSED_NETWORK_SERVICES
-from tests.stacks.conftest import FORMS, Synthesize, Synthesized, Template, of_type
+from tests.stacks.conftest import FORMS, Synthesize, Synthesized, Template, lustre_of, of_type
 
 KEPT = {
     "AWS::APS::Workspace",
@@ -138,7 +138,7 @@ def test_the_kept_set(synthesized: Synthesized) -> None:
     subnets = {id: found for id, found in kept.items() if found["Type"] == "AWS::EC2::Subnet"}
     assert {found["Type"] for id, found in kept.items() if id not in subnets} == KEPT
     assert len(subnets) == 1  # the private one of the primary zone
-    (lustre,) = of_type(synthesized.foundation, "AWS::FSx::FileSystem").values()
+    lustre = lustre_of(synthesized.foundation)
     assert lustre["Properties"]["SubnetIds"] == [{"Ref": next(iter(subnets))}]
     for id, found in kept.items():
         logs = id.startswith("Logs")
@@ -151,7 +151,7 @@ def test_the_kept_set(synthesized: Synthesized) -> None:
 
 
 def test_what_lustre_carries_is_kept_and_waited_for(synthesized: Synthesized) -> None:
-    (lustre,) = of_type(synthesized.foundation, "AWS::FSx::FileSystem").values()
+    lustre = lustre_of(synthesized.foundation)
     groups = [group["Fn::GetAtt"][0] for group in lustre["Properties"]["SecurityGroupIds"]]
     rules = {
         id: rule
@@ -164,7 +164,7 @@ def test_what_lustre_carries_is_kept_and_waited_for(synthesized: Synthesized) ->
 
 
 def test_lustre_lets_nodes_and_itself_in(synthesized: Synthesized) -> None:
-    (lustre,) = of_type(synthesized.foundation, "AWS::FSx::FileSystem").values()
+    lustre = lustre_of(synthesized.foundation)
     own = lustre["Properties"]["SecurityGroupIds"][0]
     (efa,) = [
         {"Fn::GetAtt": [id, "GroupId"]}
@@ -435,7 +435,7 @@ def test_groups_of_a_closed_network_reach_what_they_need(synthesize: Synthesize,
         for one in out.values()
     ) == [("-1", None, None), *[("tcp", 988, 988)] * 2, *[("tcp", 1018, 1023)] * 2]
     # A kept file system keeps all of them, and waits for all of them.
-    (system,) = of_type(closed, "AWS::FSx::FileSystem").values()
+    system = lustre_of(closed)
     for id, one in out.items():
         assert one["DeletionPolicy"] == "RetainExceptOnCreate"
         assert id in system["DependsOn"] or one["Properties"]["IpProtocol"] == "-1"
@@ -528,10 +528,12 @@ def test_exported_files_are_released_by_schedule(large: Synthesized) -> None:
 def test_alarms_of_storage_reach_the_topic(large: Synthesized) -> None:
     (topic,) = of_type(large.foundation, "AWS::SNS::Topic")
     alarms = {id: one["Properties"] for id, one in of_type(large.foundation, "AWS::CloudWatch::Alarm").items()}
+    assert all(one["AlarmActions"] == [{"Ref": topic}] for one in alarms.values())
+    (full,) = (alarms.pop(id) for id in list(alarms) if id.startswith("HomeFull"))
+    assert (full["MetricName"], full["Threshold"]) == ("UsedStorageCapacity", 512 * 1024**3 * 0.8)
     assert {one["MetricName"] for one in alarms.values()} == {
         "FreeDataStorageCapacity", "AgeOfOldestQueuedMessage", "TargetErrorCount", "InvocationDroppedCount",
     }  # fmt: skip
-    assert all(one["AlarmActions"] == [{"Ref": topic}] for one in alarms.values())
     (free,) = (one for one in alarms.values() if one["MetricName"] == "FreeDataStorageCapacity")
     assert (free["Statistic"], free["Period"], free["ComparisonOperator"]) == ("Sum", 60, "LessThanThreshold")
     assert free["Threshold"] == 19200 * 1024**3 * 0.15
@@ -547,7 +549,7 @@ def test_alarms_of_storage_reach_the_topic(large: Synthesized) -> None:
 
 
 def test_imports_and_exports_that_fail_are_logged(large: Synthesized) -> None:
-    (lustre,) = of_type(large.foundation, "AWS::FSx::FileSystem").values()
+    lustre = lustre_of(large.foundation)
     logged = lustre["Properties"]["LustreConfiguration"]["LogConfiguration"]
     assert logged["Level"] == "WARN_ERROR"
     names = [one["Properties"].get("LogGroupName") for one in of_type(large.foundation, "AWS::Logs::LogGroup").values()]
@@ -629,7 +631,8 @@ def test_the_reference_cluster(large: Synthesized) -> None:
     assert by_name["controller"]["SlurmConfig"] == {"NodeType": "Controller"}
     assert [name for name, group in by_name.items() if "TrainingPlanArn" in group] == ["gpu"]
     for group in by_name.values():
-        ebs, lustre = group["InstanceStorageConfigs"]
+        ebs, lustre, home = group["InstanceStorageConfigs"]
+        assert home["FsxOpenZfsConfig"]["MountPath"] == "/home"
         assert ebs == {"EbsVolumeConfig": {"VolumeSizeInGB": 500}}
         assert lustre["FsxLustreConfig"]["MountPath"] == "/fsx"
         assert group["LifeCycleConfig"]["OnInitComplete"] == "on_init_complete.sh"
@@ -647,7 +650,7 @@ def test_without_scripts_a_group_has_no_lifecycle(synthesize: Synthesize, root: 
 
 
 def test_the_reference_file_system(large: Synthesized) -> None:
-    (lustre,) = of_type(large.foundation, "AWS::FSx::FileSystem").values()
+    lustre = lustre_of(large.foundation)
     assert lustre["Properties"]["FileSystemTypeVersion"] == "2.15"
     assert lustre["Properties"]["LustreConfiguration"] == {
         "AutomaticBackupRetentionDays": 0,

@@ -23,7 +23,7 @@ REAL = ("bash", "chmod", "date", "mkdir", "cat", "grep", "awk", "cp", "mv", "rea
 # Commands of the system: each notes that it was called, and answers what the test says.
 STUBBED = (
     "logger", "mountpoint", "mdadm", "blkid", "mkfs.xfs", "mount", "docker", "systemctl", "ip", "modprobe", "lnetctl",
-    "dnf", "mount.lustre", "sleep",
+    "dnf", "mount.lustre", "mount.nfs4", "sleep", "umount",
 )  # fmt: skip
 
 
@@ -118,9 +118,17 @@ def script(cdk_context: dict[str, object]) -> Callable[..., str]:
         stack, "Lustre", file_system_id="fs-1", dns_name="fs-1.fsx.us-west-2.amazonaws.com", mount_name="abcdef"
     )
 
-    def write(name: str = "p5.48xlarge", *, lustre: bool = True, efa: bool = False) -> str:
+    homes = fm.OpenZfsFileSystem.from_open_zfs_file_system_attributes(
+        stack, "Home", file_system_id="fs-2", dns_name="fs-2.fsx.us-west-2.amazonaws.com"
+    )
+
+    def write(name: str = "p5.48xlarge", *, lustre: bool = True, efa: bool = False, home: bool = False) -> str:
         return boot_script(
-            instance_types()[name], file_system=system if lustre else None, mount_path="/fsx", over_efa=efa
+            instance_types()[name],
+            file_system=system if lustre else None,
+            mount_path="/fsx",
+            over_efa=efa,
+            home=homes if home else None,
         ).render()
 
     return write
@@ -131,7 +139,7 @@ DISK = "nvme-Amazon_EC2_NVMe_Instance_Storage_AWS"
 
 
 def test_the_script_is_clean(script: Callable[..., str], tmp_path: Path) -> None:
-    for index, text in enumerate([script(efa=True), script("m7i.xlarge", lustre=False)]):
+    for index, text in enumerate([script(efa=True, home=True), script("m7i.xlarge", lustre=False)]):
         file = tmp_path / f"{index}.sh"
         file.write_text(text)
         found = subprocess.run(["shellcheck", str(file)], capture_output=True, text=True, check=False)
@@ -329,3 +337,39 @@ def test_profiles_by_family() -> None:
     for kind in types.values():
         assert not set(launch_profile(kind)) & set(LEFT_ALONE)
         assert as_script(kind).startswith(f"# {kind.name}")
+
+
+def test_home_directories_are_mounted_over_those_of_the_image(node: Node, script: Callable[..., str]) -> None:
+    (node.root / "home/ec2-user/.ssh").mkdir(parents=True)
+    (node.root / "home/ec2-user/.ssh/authorized_keys").write_text("key")
+    (node.root / "run/fmblocks-home/ec2-user").mkdir(parents=True)
+    (node.root / "run/fmblocks-home/ec2-user/mine").write_text("kept")
+    calls = node.boot(script(lustre=False, home=True))
+    shared = node.root / "run/fmblocks-home/ec2-user"  # what the file system would hold
+    assert (shared / ".ssh/authorized_keys").read_text() == "key"
+    assert (shared / "mine").read_text() == "kept"
+    mounts = [call for call in calls if call.startswith(("mount ", "umount "))]
+    aside = f"{node.root}/run/fmblocks-home"
+    assert mounts == [
+        f"mount -t nfs4 -o nfsvers=4.2,nconnect=16 fs-2.fsx.us-west-2.amazonaws.com:/fsx {aside}",
+        f"umount {aside}",
+        "mount /home",
+    ]
+    table = (node.root / "etc/fstab").read_text()
+    assert table.startswith("fs-2.fsx.us-west-2.amazonaws.com:/fsx /home nfs4 nfsvers=4.2,nconnect=16,")
+    assert table.count("\n") == 1
+    node.boot(script(lustre=False, home=True))
+    assert (node.root / "etc/fstab").read_text() == table
+
+
+def test_a_node_without_an_nfs_client_installs_one(node: Node, script: Callable[..., str]) -> None:
+    (node.bin / "mount.nfs4").unlink()
+    calls = node.boot(script(lustre=False, home=True))
+    assert "dnf install -y -q nfs-utils" in calls
+
+
+def test_home_directories_that_cannot_be_mounted_do_not_stop_the_node(node: Node, script: Callable[..., str]) -> None:
+    node.answer("mount", "exit 32")
+    node.boot(script(lustre=False, home=True))
+    assert "home directories are not mounted: they are this node's own" in node.log
+    assert "done" in node.log

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import re
 from collections.abc import Callable
 from typing import Any
@@ -17,6 +18,7 @@ from aws_cdk import assertions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
 
 import fmblocks as fm
@@ -886,3 +888,248 @@ def link_to(system: fm.LustreFileSystem, file_system_path: str = "/data") -> fm.
     return fm.DataRepositoryAssociation(
         system, "Link", file_system=system, file_system_path=file_system_path, bucket=bucket
     )
+
+
+# Storage, beyond the file system itself.
+
+
+def find(stack: cdk.Stack, kind: str) -> dict[str, Any]:
+    return {key: dict(value) for key, value in assertions.Template.from_stack(stack).find_resources(kind).items()}
+
+
+def test_logs_and_backups_of_a_file_system(stack: cdk.Stack, lustre: Callable[..., fm.LustreFileSystem]) -> None:
+    group = logs.LogGroup.from_log_group_name(stack, "Log", "/aws/fsx/mine")
+    lustre(backup_id="backup-0123456789abcdef0", log_level=fm.LustreLogLevel.ERROR_ONLY, log_group=group)
+    (found,) = find(stack, "AWS::FSx::FileSystem").values()
+    assert found["Properties"]["BackupId"] == "backup-0123456789abcdef0"
+    logged = found["Properties"]["LustreConfiguration"]["LogConfiguration"]
+    assert logged["Level"] == "ERROR_ONLY"
+    assert "log-group:/aws/fsx/mine" in json.dumps(logged["Destination"])
+
+
+@pytest.mark.parametrize(
+    ("rule", "arguments"),
+    [
+        ("FMB-58", {"backup_id": "fs-0123456789abcdef0"}),
+        ("FMB-62", {"log_level": fm.LustreLogLevel.WARN_ONLY, "log_name": "/mine"}),
+        ("FMB-62", {"log_name": "/aws/fsx/mine"}),
+    ],
+)
+def test_a_file_system_refuses_logs_and_backups(
+    stack: cdk.Stack, lustre: Callable[..., fm.LustreFileSystem], rule: str, arguments: dict[str, Any]
+) -> None:
+    if name := arguments.pop("log_name", None):
+        arguments["log_group"] = logs.LogGroup.from_log_group_name(stack, "Log", name)
+    with pytest.raises(fm.FindingsError, match=rule):
+        lustre(**arguments)
+
+
+def test_metrics_are_the_same_for_an_imported_file_system(stack: cdk.Stack) -> None:
+    system = fm.LustreFileSystem.from_lustre_file_system_attributes(
+        stack, "Theirs", file_system_id="fs-1", dns_name="fs-1.fsx.us-west-2.amazonaws.com", mount_name="abcd"
+    )
+    metric = system.metric_age_of_oldest_queued_message(fm.DataRepositoryPublisher.AUTO_EXPORT)
+    assert metric.dimensions == {"FileSystemId": "fs-1", "Publisher": "AutoExport"}
+    assert (metric.metric_name, metric.statistic) == ("AgeOfOldestQueuedMessage", "Maximum")
+    assert system.metric_metadata_operations().metric_name == "MetadataOperations"
+    assert system.metric_data_read_bytes().metric_name == "DataReadBytes"
+    assert system.metric_data_write_bytes().metric_name == "DataWriteBytes"
+
+
+def exported(stack: cdk.Stack, system: Any, name: str = "Link", **more: Any) -> fm.DataRepositoryAssociation:
+    given = {"bucket": more.pop("bucket", None) or fm.DataBucket(stack, f"{name}Bucket"), **more}
+    return fm.DataRepositoryAssociation(
+        stack, name, file_system=system, file_system_path=f"/{name}", **{"auto_export": [EXPORT.NEW], **given}
+    )
+
+
+EXPORT = fm.DataRepositoryEvent
+
+
+def warnings_of(stack: cdk.Stack) -> str:
+    found = assertions.Annotations.from_stack(stack).find_warning("*", assertions.Match.any_value())
+    return "\n".join(str(one.entry.data) for one in found)
+
+
+def test_exported_deletions_are_warned_about_where_no_versions_are_known(stack: cdk.Stack, lustre: Any) -> None:
+    system = lustre()
+    events = [EXPORT.NEW, EXPORT.DELETED]
+    exported(stack, system, "Kept", auto_export=events)
+    exported(stack, system, "Versioned", auto_export=events, bucket=s3.Bucket(stack, "B", versioned=True))
+    assert "FMB-59" not in warnings_of(stack)
+    assert "deleted removes" not in warnings_of(stack)
+    exported(stack, system, "Plain", auto_export=events, bucket=s3.Bucket(stack, "P"))
+    assert "deleted removes the object of every removed file" in warnings_of(stack)
+
+
+def test_imports_stay_in_one_region(stack: cdk.Stack, lustre: Any) -> None:
+    there = s3.Bucket.from_bucket_attributes(stack, "There", bucket_name="data", region="us-east-1")
+    system = lustre()
+    exported(stack, system, "Out", bucket=there)
+    with pytest.raises(fm.FindingsError, match="FMB-60"):
+        exported(stack, system, "In", bucket=there, auto_import=[EXPORT.NEW])
+
+
+def test_a_key_of_the_app_lets_the_service_linked_role_in(stack: cdk.Stack, lustre: Any) -> None:
+    key = kms.Key(stack, "Key")
+    exported(stack, lustre(), bucket=s3.Bucket(stack, "B", encryption_key=key, versioned=True))
+    (found,) = find(stack, "AWS::KMS::Key").values()
+    (statement,) = (
+        one for one in found["Properties"]["KeyPolicy"]["Statement"] if one.get("Sid") == "FsxDataRepositories"
+    )
+    assert "AWSServiceRoleForFSxS3Access_fs-*" in json.dumps(statement["Condition"])
+
+
+def test_the_project_key_says_it_once(stack: cdk.Stack, lustre: Any) -> None:
+    exported(stack, lustre(), bucket=fm.DataBucket(stack, "B", encryption_key=fm.ProjectKey(stack, "Key")))
+    (found,) = find(stack, "AWS::KMS::Key").values()
+    sids = [one.get("Sid") for one in found["Properties"]["KeyPolicy"]["Statement"]]
+    assert sids.count("FsxDataRepositories") == 1
+
+
+def test_what_the_owner_of_another_bucket_allows(stack: cdk.Stack) -> None:
+    bucket = s3.Bucket(stack, "Theirs")
+    bucket.add_to_resource_policy(
+        fm.DataRepositoryAssociation.bucket_policy_statement(
+            bucket, file_system_account="444455556666", creating_role_arn="arn:aws:iam::444455556666:role/cdk-exec"
+        )
+    )
+    (policy,) = find(stack, "AWS::S3::BucketPolicy").values()
+    (statement,) = (
+        one for one in policy["Properties"]["PolicyDocument"]["Statement"] if one.get("Sid") == "FsxDataRepositories"
+    )
+    named = json.dumps(statement["Condition"]["ArnLike"]["aws:PrincipalArn"])
+    assert ":iam::444455556666:role/aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/" in named
+    assert "arn:aws:iam::444455556666:role/cdk-exec" in named
+    assert "s3:PutBucketNotification" in statement["Action"]
+
+
+def test_a_release_needs_exports_of_one_file_system(stack: cdk.Stack, vpc: ec2.IVpc, lustre: Any) -> None:
+    system = lustre()
+    link = exported(stack, system)
+    with pytest.raises(fm.FindingsError, match="FMB-61\\] associations: releases files that were exported"):
+        fm.DataReleaseSchedule(stack, "None", associations=[], days_since_last_access=1)
+    with pytest.raises(fm.FindingsError, match="FMB-61\\] schedule: hourly is neither"):
+        fm.DataReleaseSchedule(stack, "When", associations=[link], days_since_last_access=1, schedule="hourly")
+    other = fm.LustreFileSystem(
+        stack, "Other", vpc=vpc, vpc_subnet=vpc.private_subnets[0], capacity_gib=1200, throughput_mbps_per_tib=125
+    )
+    with pytest.raises(fm.FindingsError, match="stand on 2 file systems: S/Lustre, S/Other"):
+        fm.DataReleaseSchedule(
+            stack, "Two", associations=[link, exported(stack, other, "Far")], days_since_last_access=1
+        )
+
+
+def test_alarms_are_those_that_were_asked_for(stack: cdk.Stack, lustre: Any) -> None:
+    system = lustre()
+    none = fm.LustreAlarms(stack, "None", file_system=system)
+    assert (none.free_capacity_alarm, none.export_alarm, none.import_alarm) == (None, None, None)
+    topic = fm.AlertTopic(stack, "Topic", email=["a@example.com"])
+    some = fm.LustreAlarms(
+        stack, "Some", file_system=system, capacity_gib=2400, free_percent=5, export_age=cdk.Duration.hours(2),
+        alarm_topic=topic,
+    )  # fmt: skip
+    assert some.import_alarm is None
+    thresholds = {one["Properties"]["Threshold"] for one in find(stack, "AWS::CloudWatch::Alarm").values()}
+    assert thresholds == {2400 * 1024**3 * 0.05, 7200}
+
+
+def home(stack: cdk.Stack, vpc: ec2.IVpc, **changed: Any) -> fm.OpenZfsFileSystem:
+    given = {"vpc_subnet": vpc.private_subnets[0], "capacity_gib": 256, "throughput_capacity_mbps": 160}
+    return fm.OpenZfsFileSystem(stack, "Home", vpc=vpc, **{**given, **changed})
+
+
+def test_a_home_file_system(stack: cdk.Stack, vpc: ec2.IVpc) -> None:
+    made = home(stack, vpc, kms_key=kms.Key(stack, "Key"))
+    (found,) = find(stack, "AWS::FSx::FileSystem").values()
+    properties = found["Properties"]
+    assert (properties["FileSystemType"], properties["StorageType"], properties["StorageCapacity"]) == (
+        "OPENZFS",
+        "SSD",
+        256,
+    )
+    assert properties["OpenZFSConfiguration"] == {
+        "AutomaticBackupRetentionDays": 7,
+        "DeploymentType": "SINGLE_AZ_HA_2",
+        "DiskIopsConfiguration": {"Mode": "AUTOMATIC"},
+        "RootVolumeConfiguration": {
+            "DataCompressionType": "ZSTD",
+            "NfsExports": [
+                {"ClientConfigurations": [{"Clients": "*", "Options": ["rw", "no_root_squash", "crossmnt"]}]}
+            ],
+        },
+        "ThroughputCapacity": 160,
+    }
+    assert (found["DeletionPolicy"], found["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+    rules = find(stack, "AWS::EC2::SecurityGroupIngress")
+    ports = {
+        (one["Properties"]["IpProtocol"], one["Properties"]["FromPort"], one["Properties"]["ToPort"])
+        for one in rules.values()
+    }
+    assert ports == {
+        (protocol, first, last)
+        for protocol in ("tcp", "udp")
+        for first, last in ((111, 111), (2049, 2049), (20001, 20003))
+    }
+    assert set(rules) <= set(found["DependsOn"])  # FSx looks at them when it makes the file system
+    assert find(stack, "AWS::EC2::SecurityGroupEgress") == {}
+    assert made.metric_used_storage_capacity().metric_name == "UsedStorageCapacity"
+    assert made.metric_storage_capacity().statistic == "Average"
+    assert made.connections.default_port is not None
+
+
+@pytest.mark.parametrize(
+    ("rule", "arguments"),
+    [
+        ("FMB-63", {"throughput_capacity_mbps": 128}),
+        ("FMB-63", {"deployment_type": fm.OpenZfsDeploymentType.MULTI_AZ_1}),
+        ("FMB-65", {"capacity_gib": 32}),
+        ("FMB-66", {"iops": 100}),
+        ("FMB-68", {"automatic_backup_retention_days": 100}),
+        ("FSX-30", {"weekly_maintenance_start_time": "8:00:00"}),
+    ],
+)
+def test_a_home_file_system_refuses(stack: cdk.Stack, vpc: ec2.IVpc, rule: str, arguments: dict[str, Any]) -> None:
+    with pytest.raises(fm.FindingsError) as caught:
+        home(stack, vpc, **arguments)
+    assert rule in rules_of(caught)
+
+
+def test_nodes_mount_home_directories(stack: cdk.Stack, vpc: ec2.IVpc, cluster: Any) -> None:
+    made = home(stack, vpc)
+    cluster(home_file_system=made)
+    (found,) = find(stack, "AWS::SageMaker::Cluster").values()
+    for group in found["Properties"]["InstanceGroups"]:
+        (mount,) = (one["FsxOpenZfsConfig"] for one in group["InstanceStorageConfigs"] if "FsxOpenZfsConfig" in one)
+        assert mount["MountPath"] == "/home"
+    clients = [
+        one["Properties"]["SourceSecurityGroupId"] for one in find(stack, "AWS::EC2::SecurityGroupIngress").values()
+    ]
+    assert clients.count("sg-0123456789abcdef0") == 6
+
+
+def test_a_data_bucket_keeps_versions_and_moves_what_is_old(stack: cdk.Stack) -> None:
+    fm.DataBucket(
+        stack,
+        "Data",
+        intelligent_tiering_after=cdk.Duration.days(30),
+        noncurrent_version_expiration=cdk.Duration.days(3),
+    )
+    (found,) = find(stack, "AWS::S3::Bucket").values()
+    properties = found["Properties"]
+    abort, expire, move = properties["LifecycleConfiguration"]["Rules"]
+    assert abort["AbortIncompleteMultipartUpload"] == {"DaysAfterInitiation": 7}
+    assert expire["NoncurrentVersionExpiration"] == {"NoncurrentDays": 3}
+    assert move["Transitions"] == [{"StorageClass": "INTELLIGENT_TIERING", "TransitionInDays": 30}]
+    assert properties["VersioningConfiguration"] == {"Status": "Enabled"}
+    assert all(properties["PublicAccessBlockConfiguration"].values())
+    assert properties["OwnershipControls"]["Rules"] == [{"ObjectOwnership": "BucketOwnerEnforced"}]
+    assert (found["DeletionPolicy"], found["UpdateReplacePolicy"]) == ("RetainExceptOnCreate", "Retain")
+
+
+def test_a_data_bucket_grants_roles_with_its_key(stack: cdk.Stack) -> None:
+    role = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
+    fm.DataBucket(stack, "Data", encryption_key=fm.ProjectKey(stack, "Key")).grant_read_write(role)
+    (found,) = find(stack, "AWS::IAM::Policy").values()
+    actions = {action for one in found["Properties"]["PolicyDocument"]["Statement"] for action in one["Action"]}
+    assert {"s3:PutObject", "kms:Decrypt"} <= actions

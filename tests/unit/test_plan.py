@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fmblocks.cli.main import app
 from fmblocks.plan import Plan, Quota, make_plan
-from fmblocks.project import Project, lustre_addresses, primary_subnet_size
+from fmblocks.project import Project, primary_subnet_size, storage_addresses
 
 
 def plan_of(file: Path, **given: Any) -> Plan:
@@ -20,7 +20,7 @@ def plan_of(file: Path, **given: Any) -> Plan:
     return make_plan(
         project,
         primary_subnet_size=primary_subnet_size(project.network),
-        lustre_addresses=lustre_addresses(project.storage.lustre),
+        storage_addresses=storage_addresses(project.storage),
         **given,
     )
 
@@ -32,7 +32,10 @@ def test_the_reference_project(root: Path) -> None:
     assert sums.dense_pflops["fp4"] is None  # no figure in the catalogue
     assert sums.efa_gbps_per_node == {"gpu": 3200}
     assert sums.efa_gbps == 51200
-    assert (sums.addresses_needed, sums.addresses_usable) == (18 + 1 + 2, 2**15 - 5)  # one metadata, two object servers
+    assert (sums.addresses_needed, sums.addresses_usable) == (
+        18 + 1 + 2 + 3,
+        2**15 - 5,
+    )  # metadata, two object servers, home
     assert sums.network_interfaces == 16 * 17 + 2
     assert sums.lustre_mbps == 19200 / 1024 * 500
     assert sums.metadata_iops == 12000

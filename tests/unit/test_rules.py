@@ -40,6 +40,7 @@ from fmblocks.storage.settings import (
     ExistingLustre,
     LustreLogLevel,
     LustreMetadataMode,
+    OpenZfsDeploymentType,
     ReadCacheSizingMode,
     Release,
     StorageType,
@@ -102,7 +103,7 @@ def far(lustre: str | None, *nodes: str | None, efa: bool = False) -> dict[str, 
 def room(
     groups: list[Group], lustre: int, size: int, orchestrator: Orchestrator = Orchestrator.HYPERPOD_SLURM
 ) -> dict[str, Any]:
-    sizes = {"lustre_addresses": lustre, "primary_subnet_size": size}
+    sizes = {"storage_addresses": lustre, "primary_subnet_size": size}
     return {"orchestrator": orchestrator, "node_groups": groups, "types": TYPES, **sizes}
 
 
@@ -359,6 +360,7 @@ def subnet(id: str, zone: str, cidr: str) -> ExistingSubnet:
 
 
 EVENT = DataRepositoryEvent
+ZFS = OpenZfsDeploymentType
 LINK = DataRepositoryAssociation(path="/c", auto_export=["new"])
 VPC = ExistingVpc(
     id="vpc-0123456789abcdef0",
@@ -376,6 +378,32 @@ STANDS = {"existing": FILE_SYSTEM, "vpc_given": True, "efa_enabled": False, "efa
 
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("NET-01", {"cidr": "10.0.0.0/28", "vpc": VPC}, {"cidr": "10.0.0.0/29", "vpc": VPC}, "vpc.cidr: 10.0.0.0/29 is smaller than a VPC can be; the smallest is a /28"),
+    *[
+        ("FMB-63", {"deployment_type": kind, "throughput_capacity_mbps": size}, {"deployment_type": kind, "throughput_capacity_mbps": size + off}, f"throughput_capacity_mbps: {size + off} MB/s is not sold for {kind}")
+        for kinds, sizes in (
+            ((ZFS.SINGLE_AZ_1, ZFS.SINGLE_AZ_HA_1), (64, 128, 256, 512, 1024, 2048, 3072, 4096)),
+            ((ZFS.SINGLE_AZ_2, ZFS.SINGLE_AZ_HA_2), (160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240)),
+        )
+        for kind in kinds
+        for size in sizes
+        for off in (-1, 1)
+    ],
+    ("FMB-63", {"deployment_type": ZFS.SINGLE_AZ_HA_2, "throughput_capacity_mbps": 160}, {"deployment_type": ZFS.MULTI_AZ_1, "throughput_capacity_mbps": 160}, "deployment_type: multi_az_1 spans two zones, and nodes stand in one; use single_az_ha_2"),
+    ("FMB-64", {"deployment_type": ZFS.SINGLE_AZ_1, "throughput_capacity_mbps": 64}, {"deployment_type": ZFS.SINGLE_AZ_HA_1, "throughput_capacity_mbps": 64}, "64 MB/s is allowed for single_az_ha_1 by the API's text, and not by the guide; take 128"),
+    ("FMB-65", {"capacity_gib": 64}, {"capacity_gib": 63}, "capacity_gib: 63 GiB is not between 64 and 524288"),
+    ("FMB-65", {"capacity_gib": 524288}, {"capacity_gib": 524289}, "524289 GiB is not between"),
+    ("FMB-66", {"deployment_type": ZFS.SINGLE_AZ_2, "capacity_gib": 100, "iops": 300}, {"deployment_type": ZFS.SINGLE_AZ_2, "capacity_gib": 100, "iops": 299}, "iops: 299 is not between 300 and 100000 for 100 GiB of single_az_2"),
+    ("FMB-66", {"deployment_type": ZFS.SINGLE_AZ_1, "capacity_gib": 1000, "iops": 160000}, {"deployment_type": ZFS.SINGLE_AZ_1, "capacity_gib": 1000, "iops": 160001}, "160001 is not between 3000 and 160000"),
+    ("FMB-66", {"deployment_type": ZFS.SINGLE_AZ_HA_2, "capacity_gib": 1000, "iops": 400000}, {"deployment_type": ZFS.SINGLE_AZ_HA_2, "capacity_gib": 1000, "iops": 400001}, "400001 is not between 3000 and 400000"),
+    ("FMB-66", {"deployment_type": ZFS.SINGLE_AZ_HA_2, "capacity_gib": 100, "iops": None}, {"deployment_type": ZFS.SINGLE_AZ_HA_2, "capacity_gib": 100, "iops": 100001}, "100001 is not between 300 and 100000"),
+    ("FMB-67", {"mount_path": "/home", "lustre_mount_path": "/fsx"}, {"mount_path": "home", "lustre_mount_path": "/fsx"}, "mount_path: home is no plain path below /; write /home"),
+    ("FMB-67", {"mount_path": "/export/home", "lustre_mount_path": None}, {"mount_path": "/usr/home", "lustre_mount_path": None}, "/usr/home is in the way of /usr"),
+    ("FMB-67", {"mount_path": "/var/home", "lustre_mount_path": None}, {"mount_path": "/var", "lustre_mount_path": None}, "/var is in the way of /var"),
+    ("FMB-67", {"mount_path": "/home", "lustre_mount_path": "/fsx"}, {"mount_path": "/fsx/home", "lustre_mount_path": "/fsx"}, "/fsx/home and /fsx of Lustre lie inside each other"),
+    ("FMB-68", {"automatic_backup_retention_days": 90}, {"automatic_backup_retention_days": 91}, "automatic_backup_retention_days: 91 is not between 0 and 90"),
+    ("FMB-68", {"automatic_backup_retention_days": 0}, {"automatic_backup_retention_days": -1}, "-1 is not between 0 and 90"),
+    ("FMB-69", {"noncurrent_version_days": 1, "intelligent_tiering_after_days": 0}, {"noncurrent_version_days": 0, "intelligent_tiering_after_days": None}, "noncurrent_version_days: 0 would leave nothing to bring back"),
+    ("FMB-69", {"noncurrent_version_days": 7, "intelligent_tiering_after_days": None}, {"noncurrent_version_days": 7, "intelligent_tiering_after_days": -1}, "intelligent_tiering_after_days: -1 is no age"),
     ("FMB-58", {"deployment_type": P2, "backup_id": "backup-0123456789abcdef0"}, {"deployment_type": P2, "backup_id": "fs-1"}, "backup_id: fs-1 is no id of a backup; write one like backup-"),
     ("FMB-58", {"deployment_type": DeploymentType.SCRATCH_2, "backup_id": None}, {"deployment_type": DeploymentType.SCRATCH_2, "backup_id": "backup-0123456789abcdef0"}, "backup_id: scratch_2 cannot be made of a backup"),
     ("FMB-59", {"auto_export": [EVENT.NEW, EVENT.DELETED], "bucket_versioned": True}, {"auto_export": [EVENT.DELETED], "bucket_versioned": False}, "auto_export: deleted removes the object of every removed file, and the bucket is not known to keep versions"),

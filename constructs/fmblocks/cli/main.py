@@ -19,11 +19,12 @@ from fmblocks.cli import acceptance, local
 from fmblocks.cli.explain import where_checked
 from fmblocks.cli.guard import guard
 from fmblocks.cli.init import first_files
+from fmblocks.cli.retire import retire
 from fmblocks.cli.terminal import tabulate, tell
 from fmblocks.findings import Finding, FindingsError, Severity, check
 from fmblocks.network import rules as network_rules
 from fmblocks.plan import Plan, make_plan
-from fmblocks.project import LoadedProject, Project, lustre_addresses, primary_subnet_size
+from fmblocks.project import LoadedProject, Project, primary_subnet_size, storage_addresses
 from fmblocks.project import schema as schema_text
 from fmblocks.rulebook import entries, sources
 
@@ -31,6 +32,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 app.add_typer(local.app, name="local")
 app.add_typer(acceptance.app, name="acceptance")
 app.command()(guard)
+app.command()(retire)
 
 
 @app.callback()
@@ -161,7 +163,7 @@ def plan(
     sums = make_plan(
         loaded.project,
         primary_subnet_size=primary_subnet_size(loaded.project.network),
-        lustre_addresses=lustre_addresses(loaded.project.storage.lustre),
+        storage_addresses=storage_addresses(loaded.project.storage),
         parameters=parameters,
         bytes_per_parameter=bytes_per_parameter,
         dataset_tib=dataset_tib,

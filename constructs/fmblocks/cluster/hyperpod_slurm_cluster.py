@@ -37,6 +37,7 @@ from fmblocks.compute.settings import Image, PlacementMode
 from fmblocks.network import rules as network_rules
 from fmblocks.network.self_rules import SelfRulesValidation
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
+from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +124,9 @@ class HyperPodSlurmCluster(cdk.Resource):
         file_system: a Lustre file system that every node mounts, in the zone of the nodes; where its group is a
             :class:`LustreSecurityGroup`, the nodes' groups are let in. Default: none.
         mount_path: where. Default: /fsx.
+        home_file_system: an OpenZFS file system with home directories, which every node mounts; where its group is an
+            :class:`OpenZfsSecurityGroup`, the nodes' groups are let in. Default: each node has its own.
+        home_mount_path: where. Default: /home.
         lifecycle_bundle: scripts that run on a node once HyperPod has set it up. Default: none.
         node_recovery: whether HyperPod replaces faulty nodes. Default: automatic.
         node_provisioning: default standard; AWS's texts disagree whether Slurm takes continuous.
@@ -151,6 +155,8 @@ class HyperPodSlurmCluster(cdk.Resource):
         subnets: Sequence[ec2.ISubnet] = (),
         file_system: ILustreFileSystem | None = None,
         mount_path: str = "/fsx",
+        home_file_system: IOpenZfsFileSystem | None = None,
+        home_mount_path: str = "/home",
         lifecycle_bundle: LifecycleBundle | None = None,
         node_recovery: NodeRecovery = NodeRecovery.AUTOMATIC,
         node_provisioning: NodeProvisioning = NodeProvisioning.STANDARD,
@@ -193,9 +199,12 @@ class HyperPodSlurmCluster(cdk.Resource):
         if any(types[name].max_efa_interfaces for group in groups for name in group.every_type if name in types):
             self.node.add_validation(SelfRulesValidation(self, security_groups))
         self._connections = ec2.Connections(security_groups=list(security_groups))
-        if file_system is not None:
+        for mounted, below in ((file_system, None), (home_file_system, "Home")):
+            if mounted is None:
+                continue
+            doors = Construct(self, below) if below else self
             for group in security_groups:
-                file_system.add_client(f"Nodes{group.node.addr[-8:]}", group, scope=self)
+                mounted.add_client(f"Nodes{group.node.addr[-8:]}", group, scope=doors)
 
         standard = node_provisioning is NodeProvisioning.STANDARD
         mounts = (
@@ -209,6 +218,14 @@ class HyperPodSlurmCluster(cdk.Resource):
             if file_system
             else []
         )
+        if home_file_system is not None:
+            mounts.append(
+                sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty(
+                    fsx_open_zfs_config=sagemaker.CfnCluster.ClusterFsxOpenZfsConfigProperty(
+                        dns_name=home_file_system.dns_name, mount_path=home_mount_path
+                    )
+                )
+            )
         self.resource = sagemaker.CfnCluster(
             self,
             "Resource",
@@ -243,7 +260,7 @@ class HyperPodSlurmCluster(cdk.Resource):
         for needed in (vpc, self.execution_role, *security_groups, lifecycle_bundle):
             if needed is not None:
                 self.resource.node.add_dependency(needed)
-        for rule in self.node.children:  # where the file system is of another stack, its doors are opened here
+        for rule in self.node.find_all():  # where a file system is of another stack, its doors are opened here
             if isinstance(rule, ec2.CfnSecurityGroupIngress):
                 self.resource.add_resource_dependency(rule)
 

@@ -460,7 +460,7 @@ def addresses(
     orchestrator: Orchestrator,
     node_groups: Sequence[Wired],
     types: catalog.Types,
-    lustre_addresses: int,
+    storage_addresses: int,
     primary_subnet_size: int,
 ) -> Iterator[Violation]:
     """The primary subnet has an address for what every node takes at least."""
@@ -469,8 +469,8 @@ def addresses(
         for group in node_groups
         if group.count > 0
     }
-    if lustre_addresses:
-        per_group["Lustre"] = lustre_addresses
+    if storage_addresses:
+        per_group["Lustre"] = storage_addresses
     # EC2 keeps five addresses of every subnet.
     if (needed := sum(per_group.values())) > (usable := primary_subnet_size - 5):
         listed = ", ".join(f"{name} {number}" for name, number in per_group.items())

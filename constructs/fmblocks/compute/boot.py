@@ -11,18 +11,27 @@ from fmblocks._edge import unresolved
 from fmblocks.catalog import InstanceType
 from fmblocks.compute.launch_profile import as_script
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
+from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 
 def boot_script(
-    kind: InstanceType, *, file_system: ILustreFileSystem | None, mount_path: str, over_efa: bool
+    kind: InstanceType,
+    *,
+    file_system: ILustreFileSystem | None,
+    mount_path: str,
+    over_efa: bool,
+    home: IOpenZfsFileSystem | None = None,
+    home_path: str = "/home",
 ) -> ec2.UserData:
-    """The script of cloud-init: instance store, containers, Lustre and the launch profile.
+    """The script of cloud-init: instance store, containers, Lustre, home directories and the launch profile.
 
     Args:
         kind: the node's type.
         file_system: to mount; None: none.
         mount_path: where.
         over_efa: whether Lustre is mounted over EFA, falling back to TCP where the node cannot.
+        home: file system with home directories; None: the node's own.
+        home_path: where it is mounted.
     """
     values = {"FMBLOCKS_INSTANCE_TYPE": kind.name, "FMBLOCKS_LAUNCH_PROFILE": as_script(kind)}
     if file_system is not None:
@@ -32,6 +41,8 @@ def boot_script(
             "FMBLOCKS_LUSTRE_PATH": mount_path,
             "FMBLOCKS_LUSTRE_EFA": "true" if over_efa else "false",
         }
+    if home is not None:
+        values |= {"FMBLOCKS_HOME_DNS": home.dns_name, "FMBLOCKS_HOME_PATH": home_path}
     # A token's text is put in by CloudFormation: DNS and mount names hold nothing that a shell reads.
     lines = [f"{name}={value if unresolved(value) else shlex.quote(value)}" for name, value in values.items()]
     script = Path(__file__).with_name("boot.sh").read_text(encoding="utf-8")

@@ -144,6 +144,28 @@ mount_lustre() {
   mountpoint -q "$root$FMBLOCKS_LUSTRE_PATH" || retry 10 15 mount "$FMBLOCKS_LUSTRE_PATH"
 }
 
+mount_home() { # home directories over NFS; source: FSx for OpenZFS User Guide, Performance
+  local root=${FMBLOCKS_ROOT:-} source target aside
+  source=$FMBLOCKS_HOME_DNS:/fsx
+  target=$root$FMBLOCKS_HOME_PATH
+  if ! command -v mount.nfs4 >/dev/null; then
+    command -v dnf >/dev/null || { log "the image has no NFS client, and no dnf to install it"; return 1; }
+    retry 5 20 dnf install -y -q nfs-utils || return 1
+  fi
+  mkdir -p "$target"
+  mountpoint -q "$target" && return 0
+  aside=$root/run/fmblocks-home
+  mkdir -p "$aside"
+  mountpoint -q "$aside" || retry 10 15 mount -t nfs4 -o nfsvers=4.2,nconnect=16 "$source" "$aside" || return 1
+  # What the image has there (a login's keys) would be hidden; many nodes boot at once, and none overwrites another's.
+  cp -an "$target/." "$aside/" || log "not all of $FMBLOCKS_HOME_PATH of the image was copied"
+  umount "$aside" || true
+  grep -qs "^$source " "$root/etc/fstab" ||
+    echo "$source $FMBLOCKS_HOME_PATH nfs4 nfsvers=4.2,nconnect=16,rsize=1048576,wsize=1048576,timeo=600,_netdev,nofail 0 0" \
+      >>"$root/etc/fstab"
+  retry 10 15 mount "$FMBLOCKS_HOME_PATH"
+}
+
 launch_profile() {
   local root=${FMBLOCKS_ROOT:-} folder
   mkdir -p "$root/etc/fmblocks"
@@ -165,6 +187,9 @@ main() {
   esac
   if [[ -n ${FMBLOCKS_LUSTRE_DNS:-} ]]; then
     mount_lustre || log "Lustre is not mounted"
+  fi
+  if [[ -n ${FMBLOCKS_HOME_DNS:-} ]]; then
+    mount_home || log "home directories are not mounted: they are this node's own"
   fi
   launch_profile || log "the launch profile was not written"
   log "done"

@@ -35,6 +35,7 @@ from fmblocks.compute.settings import (
 from fmblocks.findings import FindingsError
 from fmblocks.network.self_rules import SelfRulesValidation
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
+from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 # What a launch makes. Aspects tag the template itself only.
 _TAGGED = ("instance", "volume", "network-interface")
@@ -72,6 +73,9 @@ class EfaLaunchTemplate(cdk.Resource):
         file_system: mounted at boot; where its group is a :class:`LustreSecurityGroup`, the nodes' groups are let in.
             Default: none.
         mount_path: where. Default: /fsx.
+        home_file_system: an OpenZFS file system with home directories, mounted at boot; where its group is an
+            :class:`OpenZfsSecurityGroup`, the nodes' groups are let in. Default: each node has its own.
+        home_mount_path: where. Default: /home.
         user_data: instead of our own boot script. Default: that script.
 
     Raises:
@@ -102,6 +106,8 @@ class EfaLaunchTemplate(cdk.Resource):
         root_device_name: str = "/dev/xvda",
         file_system: ILustreFileSystem | None = None,
         mount_path: str = "/fsx",
+        home_file_system: IOpenZfsFileSystem | None = None,
+        home_mount_path: str = "/home",
         user_data: ec2.UserData | None = None,
     ) -> None:
         super().__init__(scope, id)
@@ -130,7 +136,14 @@ class EfaLaunchTemplate(cdk.Resource):
         profile = iam.InstanceProfile(self, "InstanceProfile", role=self.role)
         image = (machine_image or ec2.MachineImage.from_ssm_parameter(image_parameter(kind))).get_image(self)
         over_efa = bool(file_system and file_system.efa_enabled and kind.fsx_lustre_efa_client and self.has_efa)
-        boot = user_data or boot_script(kind, file_system=file_system, mount_path=mount_path, over_efa=over_efa)
+        boot = user_data or boot_script(
+            kind,
+            file_system=file_system,
+            mount_path=mount_path,
+            over_efa=over_efa,
+            home=home_file_system,
+            home_path=home_mount_path,
+        )
 
         self._launch_template: ec2.ILaunchTemplate | None = None
         self._connections = ec2.Connections(security_groups=list(security_groups))
@@ -138,10 +151,12 @@ class EfaLaunchTemplate(cdk.Resource):
         if self.has_efa:
             # The rules of all groups of an interface count together.
             self.node.add_validation(SelfRulesValidation(self, security_groups, one_is_enough=True))
-        if file_system is not None:
-            home = self._home_of_client_rules(file_system)
+        for mounted, name in ((file_system, "Lustre"), (home_file_system, "Home")):
+            if mounted is None:
+                continue
+            home = self._home_of_client_rules(name, mounted.node.addr)
             for group in security_groups:
-                file_system.add_client(f"Nodes{group.node.addr[-8:]}", group, scope=home)
+                mounted.add_client(f"Nodes{group.node.addr[-8:]}", group, scope=home)
             self.node.add_dependency(home)
 
         self.resource = ec2.CfnLaunchTemplate(
@@ -210,9 +225,9 @@ class EfaLaunchTemplate(cdk.Resource):
             )
         return self._launch_template
 
-    def _home_of_client_rules(self, file_system: ILustreFileSystem) -> Construct:
+    def _home_of_client_rules(self, name: str, address: str) -> Construct:
         """One for all templates of a stack: rules below one of them would move when it goes, and EC2 refuses a twin."""
-        stack, id = cdk.Stack.of(self), f"LustreClients{file_system.node.addr[-8:]}"
+        stack, id = cdk.Stack.of(self), f"{name}Clients{address[-8:]}"
         found = stack.node.try_find_child(id)
         return found if isinstance(found, Construct) else Construct(stack, id)
 

@@ -22,6 +22,8 @@ class DataBucket(s3.Bucket):
     Args:
         encryption_key: default: S3's own keys.
         server_access_logs_bucket: where S3 writes access logs; a :class:`LogBucket`. Default: no access logs.
+        intelligent_tiering_after: objects of this age move to S3 Intelligent-Tiering, which moves what nobody reads to
+            cheaper tiers and answers at once. Default: they stay in S3 Standard.
         noncurrent_version_expiration: how long overwritten and deleted objects can be brought back. Default: 7 days.
         bucket_name: default: chosen by CloudFormation.
         removal_policy: default RETAIN_ON_UPDATE_OR_DELETE.
@@ -35,6 +37,7 @@ class DataBucket(s3.Bucket):
         *,
         encryption_key: kms.IKey | None = None,
         server_access_logs_bucket: s3.IBucket | None = None,
+        intelligent_tiering_after: cdk.Duration | None = None,
         noncurrent_version_expiration: cdk.Duration | None = None,
         bucket_name: str | None = None,
         removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
@@ -42,6 +45,20 @@ class DataBucket(s3.Bucket):
         expire = s3.LifecycleRule(
             noncurrent_version_expiration=noncurrent_version_expiration or cdk.Duration.days(7),
             expired_object_delete_marker=True,
+        )
+        tiers = (
+            [
+                s3.LifecycleRule(
+                    transitions=[
+                        s3.Transition(
+                            storage_class=s3.StorageClass.INTELLIGENT_TIERING,
+                            transition_after=intelligent_tiering_after,
+                        )
+                    ]
+                )
+            ]
+            if intelligent_tiering_after is not None
+            else []
         )
         super().__init__(
             scope,
@@ -54,7 +71,7 @@ class DataBucket(s3.Bucket):
             object_ownership=s3.ObjectOwnership.BUCKET_OWNER_ENFORCED,
             enforce_ssl=True,
             versioned=True,
-            lifecycle_rules=[_ABORT, expire],
+            lifecycle_rules=[_ABORT, expire, *tiers],
             server_access_logs_bucket=server_access_logs_bucket,
             server_access_logs_prefix=f"{id}/" if server_access_logs_bucket else None,
             removal_policy=removal_policy,

@@ -11,7 +11,7 @@ from constructs import Construct
 from fmblocks._edge import typed, unresolved
 from fmblocks.storage.lustre_file_system import DataRepositoryPublisher, ILustreFileSystem
 
-_BYTES_PER_GIB = 1024**3
+BYTES_PER_GIB = 1024**3
 
 
 class LustreAlarms(Construct):
@@ -52,7 +52,7 @@ class LustreAlarms(Construct):
             self.free_capacity_alarm = self._alarm(
                 "FreeCapacity",
                 file_system.metric_free_data_storage_capacity(),
-                capacity_gib * _BYTES_PER_GIB * free_percent / 100,
+                capacity_gib * BYTES_PER_GIB * free_percent / 100,
                 cloudwatch.ComparisonOperator.LESS_THAN_THRESHOLD,
                 f"Less than {free_percent} % of the file system is free",
             )

@@ -18,6 +18,7 @@ from fmblocks.storage.settings import (
     LinkedPaths,
     LustreLogLevel,
     LustreMetadataMode,
+    OpenZfsDeploymentType,
     ReadCacheSizingMode,
     Release,
     StorageType,
@@ -496,6 +497,113 @@ def release(*, release: Release | None, data_repository_associations: Sequence[L
         yield Violation("release.schedule", text, "write one like cron(0 3 * * ? *)")
 
 
+_OPEN_ZFS_1 = (64, 128, 256, 512, 1024, 2048, 3072, 4096)
+_OPEN_ZFS_2 = (160, 320, 640, 1280, 2560, 3840, 5120, 7680, 10240)
+# MB/s. Source: FSx for OpenZFS User Guide, *Managing throughput capacity*.
+_OPEN_ZFS_THROUGHPUTS = {
+    OpenZfsDeploymentType.SINGLE_AZ_1: _OPEN_ZFS_1,
+    OpenZfsDeploymentType.SINGLE_AZ_HA_1: _OPEN_ZFS_1,
+    OpenZfsDeploymentType.SINGLE_AZ_2: _OPEN_ZFS_2,
+    OpenZfsDeploymentType.SINGLE_AZ_HA_2: _OPEN_ZFS_2,
+}
+
+
+@rule("FMB-63")
+def home_throughput(*, deployment_type: OpenZfsDeploymentType, throughput_capacity_mbps: int) -> Iterator[Violation]:
+    """OpenZFS is sold in steps of throughput that depend on the deployment type; ours stands in one zone."""
+    sold = _OPEN_ZFS_THROUGHPUTS.get(deployment_type)
+    if sold is None:
+        text = f"{deployment_type} spans two zones, and nodes stand in one"
+        yield Violation("deployment_type", text, f"use {OpenZfsDeploymentType.SINGLE_AZ_HA_2}")
+    elif throughput_capacity_mbps not in sold:
+        text = f"{throughput_capacity_mbps} MB/s is not sold for {deployment_type}"
+        yield Violation("throughput_capacity_mbps", text, f"take one of {', '.join(map(str, sold))}")
+
+
+@rule("FMB-64")
+def home_disputed(*, deployment_type: OpenZfsDeploymentType, throughput_capacity_mbps: int) -> Iterator[Violation]:
+    """AWS's own texts disagree about the smallest highly available file system."""
+    least, next_one = _OPEN_ZFS_1[:2]
+    if deployment_type is OpenZfsDeploymentType.SINGLE_AZ_HA_1 and throughput_capacity_mbps == least:
+        text = f"{least} MB/s is allowed for {deployment_type} by the API's text, and not by the guide"
+        yield Violation("throughput_capacity_mbps", text, f"take {next_one} unless you have seen it work")
+
+
+# GiB on SSD. Source: API:fsx CreateFileSystem, StorageCapacity.
+_OPEN_ZFS_LEAST, _OPEN_ZFS_MOST = 64, 524288
+
+
+@rule("FMB-65")
+def home_capacity(*, capacity_gib: int) -> Iterator[Violation]:
+    """OpenZFS has 64 GiB to 512 TiB."""
+    if not _OPEN_ZFS_LEAST <= capacity_gib <= _OPEN_ZFS_MOST:
+        text = f"{capacity_gib} GiB is not between {_OPEN_ZFS_LEAST} and {_OPEN_ZFS_MOST}"
+        yield Violation("capacity_gib", text, "change it")
+
+
+# Of each GiB, and of a whole file system by generation. Source: FSx for OpenZFS User Guide, *Performance*.
+_IOPS_PER_GIB_LEAST, _IOPS_PER_GIB_MOST = 3, 1000
+_OPEN_ZFS_IOPS = {
+    OpenZfsDeploymentType.SINGLE_AZ_1: 160000,
+    OpenZfsDeploymentType.SINGLE_AZ_HA_1: 160000,
+    OpenZfsDeploymentType.SINGLE_AZ_2: 400000,
+    OpenZfsDeploymentType.SINGLE_AZ_HA_2: 400000,
+}
+
+
+@rule("FMB-66")
+def home_iops(*, deployment_type: OpenZfsDeploymentType, capacity_gib: int, iops: int | None) -> Iterator[Violation]:
+    """IOPS that are chosen are at least those that come with the capacity."""
+    if iops is None or deployment_type not in _OPEN_ZFS_IOPS:
+        return
+    least = capacity_gib * _IOPS_PER_GIB_LEAST
+    most = min(capacity_gib * _IOPS_PER_GIB_MOST, _OPEN_ZFS_IOPS[deployment_type])
+    if not least <= iops <= most:
+        text = f"{iops} is not between {least} and {most} for {capacity_gib} GiB of {deployment_type}"
+        yield Violation("iops", text, "change it, or leave it out")
+
+
+# Source: CFN:AWS::SageMaker::Cluster FsxOpenZfsConfig, MountPath.
+_HOME_PATH = r"/[a-zA-Z0-9._-]+(/[a-zA-Z0-9._-]+)*"
+
+
+@rule("FMB-67")
+def home_path(*, mount_path: str, lustre_mount_path: str | None) -> Iterator[Violation]:
+    """Where nodes mount home directories: /home, or a directory of its own."""
+    hidden = next((one for one in _TAKEN if one != "/home" and _inside(one, mount_path)), None)
+    around = next((one for one in _CLOSED if _inside(mount_path, one)), None)
+    if not re.fullmatch(_HOME_PATH, mount_path) or _strange(mount_path):
+        yield Violation("mount_path", f"{mount_path} is no plain path below /", "write /home")
+    elif hidden or around:
+        text = f"{mount_path} is in the way of {hidden or around}, which the nodes need"
+        yield Violation("mount_path", text, "write /home")
+    elif lustre_mount_path and (_inside(mount_path, lustre_mount_path) or _inside(lustre_mount_path, mount_path)):
+        text = f"{mount_path} and {lustre_mount_path} of Lustre lie inside each other"
+        yield Violation("mount_path", text, "give each a directory of its own")
+
+
+@rule("FMB-68")
+def home_backups(*, automatic_backup_retention_days: int) -> Iterator[Violation]:
+    """Daily backups are kept for up to 90 days."""
+    days = automatic_backup_retention_days
+    if not 0 <= days <= _MOST_BACKUP_DAYS:
+        key = "automatic_backup_retention_days"
+        yield Violation(key, f"{days} is not between 0 and {_MOST_BACKUP_DAYS}", "0 makes no backups")
+
+
+@rule("FMB-69")
+def buckets(*, noncurrent_version_days: int, intelligent_tiering_after_days: int | None) -> Iterator[Violation]:
+    """Versions are kept for a day at least; objects move at an age."""
+    if noncurrent_version_days < 1:
+        text = f"{noncurrent_version_days} would leave nothing to bring back"
+        yield Violation("noncurrent_version_days", text, "write 1 or more")
+    if intelligent_tiering_after_days is not None and intelligent_tiering_after_days < 0:
+        text = f"{intelligent_tiering_after_days} is no age"
+        yield Violation("intelligent_tiering_after_days", text, "0 moves every object at once")
+
+
+OPEN_ZFS = ("FMB-63", "FMB-64", "FMB-65", "FMB-66", "FMB-68", "FSX-30")
+HOME = (*OPEN_ZFS, "FMB-67")
 LUSTRE = (
     "FSX-02", "FSX-03", "FSX-05", "FSX-07", "FSX-08", "FSX-09", "FSX-10", "FSX-11", "FSX-12", "FSX-13", "FSX-20",
     "FSX-30", "FMB-29", "FMB-58",

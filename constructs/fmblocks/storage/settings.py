@@ -324,15 +324,89 @@ class Lustre(Settings):
         return self.automatic_backup_retention_days > 0
 
 
+class Buckets(Settings):
+    """The buckets that associations without a bucket of their own get."""
+
+    FOREIGN: ClassVar = {
+        "versioning": "created buckets always keep versions: the key is noncurrent_version_days",
+        "lifecycle": "the keys are noncurrent_version_days and intelligent_tiering_after_days",
+    }
+
+    noncurrent_version_days: Annotated[
+        WholeNumber, Field(description="days that overwritten and deleted objects can be brought back")
+    ] = 7
+    intelligent_tiering_after_days: Annotated[
+        WholeNumber | None, Field(description="age in days at which objects move to S3 Intelligent-Tiering")
+    ] = None
+
+
+class OpenZfsDeploymentType(StrEnum):
+    """FSx for OpenZFS deployment types (API CreateFileSystem, OpenZFSConfiguration.DeploymentType)."""
+
+    SINGLE_AZ_1 = "single_az_1"
+    SINGLE_AZ_2 = "single_az_2"
+    SINGLE_AZ_HA_1 = "single_az_ha_1"
+    SINGLE_AZ_HA_2 = "single_az_ha_2"
+    MULTI_AZ_1 = "multi_az_1"
+
+    @property
+    def addresses(self) -> int:
+        """Addresses it takes in its subnet (FSx for OpenZFS User Guide, *Availability and durability*)."""
+        return 3 if "ha" in self.split("_") else 1
+
+
+class OpenZfsCompressionType(StrEnum):
+    """How data is compressed (API OpenZFSDataCompressionType)."""
+
+    NONE = "none"
+    ZSTD = "zstd"
+    LZ4 = "lz4"
+
+
+class Home(Settings):
+    """An Amazon FSx for OpenZFS file system for home directories, in the primary zone."""
+
+    FOREIGN: ClassVar = {
+        "throughput_capacity": "the key is throughput_capacity_mbps",
+        "throughput_mbps": "the key is throughput_capacity_mbps",
+        "throughput": "the key is throughput_capacity_mbps",
+        "storage_capacity": "the key is capacity_gib",
+        "storage_type": "home directories are on ssd: leave the key out",
+        "backup_retention_days": "the key is automatic_backup_retention_days",
+        "nfs_exports": "every node mounts it: a change of the export would replace it with an empty one",
+        "subnets": "it stands in network.primary_availability_zone: leave the key out",
+    }
+
+    deployment_type: Annotated[OpenZfsDeploymentType, AnyCase] = OpenZfsDeploymentType.SINGLE_AZ_HA_2
+    capacity_gib: Annotated[WholeNumber, Field(description="GiB; it can only grow")]
+    throughput_capacity_mbps: Annotated[WholeNumber, Field(description="MB/s; it can go up and down")]
+    iops: Annotated[WholeNumber | None, Field(description="of the disks; default: 3 for each GiB")] = None
+    data_compression_type: Annotated[OpenZfsCompressionType, AnyCase, Field(description="zstd, lz4 or none")] = (
+        OpenZfsCompressionType.ZSTD
+    )
+    automatic_backup_retention_days: Annotated[
+        WholeNumber, Field(description="days that daily backups are kept; 0: none are made")
+    ] = 7
+    daily_automatic_backup_start_time: Annotated[Text | None, Field(description="HH:MM in UTC")] = None
+    copy_tags_to_backups: Annotated[bool, Field(description="put the file system's tags on its backups")] = False
+    weekly_maintenance_start_time: Annotated[
+        Text | None, Field(description="d:HH:MM in UTC, d from 1 (Monday) to 7; default: chosen by FSx")
+    ] = None
+    mount_path: Annotated[Text, AfterValidator(canonical_path), Field(description="where nodes mount it")] = "/home"
+
+
 class Storage(Settings):
     """Everything that keeps data."""
 
     FOREIGN: ClassVar = {
-        "home": "this version has no OpenZFS home directories: put homes on Lustre",
         "fsx": "the key is lustre",
+        "openzfs": "the key is home",
+        "efs": "home directories are on FSx for OpenZFS: write home: {capacity_gib, throughput_capacity_mbps}",
     }
 
     lustre: Lustre | None = None
+    buckets: Annotated[Buckets, Field(description="of created buckets")] = Buckets()
+    home: Annotated[Home | None, Field(description="home directories; default: those of each node")] = None
 
 
 class LinkedPaths(Protocol):

@@ -65,21 +65,25 @@ def _arn(service: str, resource: str) -> str:
     return f"arn:aws:{service}:{region}:{account}:{resource}"
 
 
-def _file_system(id: str, _properties: Properties) -> Attributes:
+def _file_system(id: str, properties: Properties) -> Attributes:
     _account, region = environment()
+    kind = {"RootVolumeId": f"fsvol-{unique()}"} if properties["FileSystemType"] == "OPENZFS" else {}
     return {
         "Id": id,
         "DNSName": f"{id}.fsx.{region}.amazonaws.com",
-        "LustreMountName": unique(8),
+        **(kind or {"LustreMountName": unique(8)}),
         "ResourceARN": _arn("fsx", f"file-system/{id}"),
     }
 
 
 def _file_system_change(old: Properties, new: Properties) -> None:
     """FSx refuses what it cannot do in place; CloudFormation shows its words."""
-    before, after = old.get("LustreConfiguration", {}), new.get("LustreConfiguration", {})
-    for key in ("DeploymentType", "EfaEnabled"):
-        if before.get(key) != after.get(key):
+    for kind, key in (
+        ("LustreConfiguration", "DeploymentType"),
+        ("LustreConfiguration", "EfaEnabled"),
+        ("OpenZFSConfiguration", "DeploymentType"),
+    ):
+        if old.get(kind, {}).get(key) != new.get(kind, {}).get(key):
             raise ValueError(f"{key} cannot be changed on an existing file system")
     if old.get("StorageType") != new.get("StorageType"):
         raise ValueError("StorageType cannot be changed on an existing file system")

@@ -52,11 +52,44 @@ def _file_system(id: str, record: Record) -> dict[str, Any]:
         "Lifecycle": "AVAILABLE",
         "DNSName": attributes["DNSName"],
         "ResourceARN": attributes["ResourceARN"],
-        "LustreConfiguration": {
-            **properties.get("LustreConfiguration", {}),
-            "MountName": attributes["LustreMountName"],
-        },
+        **_configuration(properties, attributes),
     }
+
+
+def _configuration(properties: Mapping[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:
+    if properties["FileSystemType"] == "OPENZFS":
+        root = {"RootVolumeId": attributes["RootVolumeId"]}
+        kept = ("DeploymentType", "ThroughputCapacity", "AutomaticBackupRetentionDays")
+        return {"OpenZFSConfiguration": {**_only(properties["OpenZFSConfiguration"], kept), **root}}
+    lustre = {
+        key: value for key, value in properties.get("LustreConfiguration", {}).items() if key != "LogConfiguration"
+    }
+    return {"LustreConfiguration": {**lustre, "MountName": attributes["LustreMountName"]}}
+
+
+def _only(values: Mapping[str, Any], kept: tuple[str, ...]) -> dict[str, Any]:
+    return {key: values[key] for key in kept if key in values}
+
+
+def _delete_file_system(request: Mapping[str, Any]) -> dict[str, Any]:
+    found, id = live("AWS::FSx::FileSystem"), request["FileSystemId"]
+    if id not in found:
+        raise ServiceError("FileSystemNotFound", f"File system '{id}' does not exist.")
+    del found[id]
+    return {"FileSystemId": id, "Lifecycle": "DELETING"}
+
+
+def _describe_backups(_request: Mapping[str, Any]) -> dict[str, Any]:
+    return {"Backups": []}  # nothing here makes one
+
+
+def _delete_workspace(request: Mapping[str, Any]) -> dict[str, Any]:
+    found = live("AWS::APS::Workspace")
+    for arn, record in found.items():
+        if record.attributes["WorkspaceId"] == request["workspaceId"]:
+            del found[arn]
+            return {}
+    raise ServiceError("ResourceNotFoundException", f"Workspace not found: {request['workspaceId']}", 404)
 
 
 def _describe_associations(_request: Mapping[str, Any]) -> dict[str, Any]:
@@ -138,11 +171,17 @@ def _workspace(arn: str, record: Record) -> dict[str, Any]:
 
 OPERATIONS: dict[str, dict[str, Operation]] = {
     "fsx": {
+        "DeleteFileSystem": _delete_file_system,
+        "DescribeBackups": _describe_backups,
         "DescribeFileSystems": _describe_file_systems,
         "DescribeDataRepositoryAssociations": _describe_associations,
     },
     "sagemaker": {"DescribeCluster": _describe_cluster, "ListClusters": _list_clusters},
-    "amp": {"ListWorkspaces": _list_workspaces, "DescribeWorkspace": _describe_workspace},
+    "amp": {
+        "DeleteWorkspace": _delete_workspace,
+        "DescribeWorkspace": _describe_workspace,
+        "ListWorkspaces": _list_workspaces,
+    },
 }
 
 
