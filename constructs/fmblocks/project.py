@@ -194,7 +194,7 @@ def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Fin
     yield from check(("FMB-69",), _fields(project.storage.buckets), path="storage.buckets")
     if (home := project.storage.home) is not None:
         lustre = project.storage.lustre
-        values = {**_fields(home), "lustre_mount_path": lustre.mount_path if lustre else None}
+        values = {**_fields(home), "region": project.region, "lustre_mount_path": lustre.mount_path if lustre else None}
         yield from check(storage_rules.HOME, values, path="storage.home")
     if project.training is not None:
         yield from _check_training(project, project.training)

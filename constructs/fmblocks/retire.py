@@ -16,6 +16,13 @@ if TYPE_CHECKING:
     from fmblocks.project import Project
 
 
+# The AWS CLI has no command for all versions of a bucket.
+_EMPTY_BUCKET = (
+    'import boto3, sys; bucket = boto3.resource("s3").Bucket(sys.argv[1]); bucket.object_versions.delete();'
+    " [one.abort() for one in bucket.multipart_uploads.all()]; bucket.delete()"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step.
@@ -31,21 +38,15 @@ class Step:
     commands: tuple[str, ...]
 
 
-def steps(project: Project, file: str) -> Iterator[Step]:
-    """The steps of a project, in order.
-
-    Args:
-        project: the project.
-        file: its file, as the CDK CLI is told.
-    """
+def steps(project: Project) -> Iterator[Step]:
+    """The steps of a project, in order."""
     name, lustre, home = project.name, project.storage.lustre, project.storage.home
     made_lustre = lustre is not None and lustre.existing is None
     network = project.network
-    # Stacks need not be in the file any more: destroying what is not there does no harm.
     yield Step(
         "write down what stays: afterwards no stack knows it",
         "",
-        tuple(_ids(name, network, made_lustre=made_lustre, home=home is not None)),
+        tuple(_ids(name, network, lustre=lustre is not None, made_lustre=made_lustre, home=home is not None)),
     )
     if lustre is not None and lustre.exported:
         seen = "--namespace AWS/FSx --metric-name AgeOfOldestQueuedMessage --statistics Maximum --period 60"
@@ -58,22 +59,21 @@ def steps(project: Project, file: str) -> Iterator[Step]:
                 " --start-time $(date -u -d -1hour +%FT%TZ) --end-time $(date -u +%FT%TZ)",
             ),
         )
-    if project.training is not None:
-        yield Step(
-            "destroy the cluster",
-            "nodes, by the hour",
-            (f"npx cdk destroy TrainingStack -c project={file} --force",),
-        )
-        if any(group.capacity.create for group in project.training.node_groups):
-            yield Step(
-                "give reserved capacity back; it may be gone for good",
-                "reservations, used or not",
-                (_unlock(name, "CapacityStack"), f"npx cdk destroy CapacityStack -c project={file} --force"),
-            )
+    # By their names: a stack that the file has lost is deployed all the same, and bills.
+    yield Step(
+        "delete the cluster",
+        "nodes, by the hour",
+        _delete_stack(name, "TrainingStack"),
+    )
+    yield Step(
+        "give reserved capacity back, where there is any; it may be gone for good",
+        "reservations, used or not",
+        (*_unlocked(name, "CapacityStack"), *_delete_stack(name, "CapacityStack")),
+    )
     yield Step(
         "destroy the foundation: data, its key and its network stay",
         "gateways and endpoints, by the hour",
-        (_unlock(name, "FoundationStack"), f"npx cdk destroy FoundationStack -c project={file} --force"),
+        (*_unlocked(name, "FoundationStack"), *_delete_stack(name, "FoundationStack")),
     )
     yield from _data(project, made_lustre=made_lustre)
     yield from _network(network, made_lustre=made_lustre, home=home is not None)
@@ -84,11 +84,12 @@ def steps(project: Project, file: str) -> Iterator[Step]:
     )
 
 
-def _ids(name: str, network: Network, *, made_lustre: bool, home: bool) -> Iterator[str]:
+def _ids(name: str, network: Network, *, lustre: bool, made_lustre: bool, home: bool) -> Iterator[str]:
     published = {
         "KEY": "key-arn",
         "WORKSPACE": "metrics/workspace-arn",
-        **({"LUSTRE": "lustre/file-system-id", "LUSTRE_GROUP": "lustre/security-group-id"} if made_lustre else {}),
+        **({"LUSTRE": "lustre/file-system-id"} if lustre else {}),
+        **({"LUSTRE_GROUP": "lustre/security-group-id"} if made_lustre else {}),
         **({"HOME_SYSTEM": "home/file-system-id", "HOME_GROUP": "home/security-group-id"} if home else {}),
     }
     if network.vpc is None:
@@ -108,10 +109,17 @@ def _ids(name: str, network: Network, *, made_lustre: bool, home: bool) -> Itera
     )
 
 
-def _unlock(name: str, stack: str) -> str:
+def _unlocked(name: str, stack: str) -> tuple[str, ...]:
     return (
         "aws cloudformation update-termination-protection --no-enable-termination-protection"
-        f" --stack-name {name}-{stack}"
+        f" --stack-name {name}-{stack} || true",
+    )
+
+
+def _delete_stack(name: str, stack: str) -> tuple[str, ...]:
+    return (
+        f"aws cloudformation delete-stack --stack-name {name}-{stack}",
+        f"aws cloudformation wait stack-delete-complete --stack-name {name}-{stack}",
     )
 
 
@@ -136,9 +144,9 @@ def _data(project: Project, *, made_lustre: bool) -> Iterator[Step]:
             ("aws fsx describe-backups --query Backups[].BackupId --output text",),
         )
     yield Step(
-        "empty and delete the buckets, every version: datasets of your own are not among them",
+        "empty and delete the buckets, every version; not yours, nor those that earlier changes left",
         "what is stored, by the GB",
-        ("for bucket in $BUCKETS; do python docs/examples/delete_bucket.py $bucket; done",),
+        (f"for bucket in $BUCKETS; do python3 -c '{_EMPTY_BUCKET}' $bucket; done",),
     )
     yield Step(
         "delete the metrics workspace",

@@ -10,6 +10,7 @@ from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
@@ -27,6 +28,7 @@ from fmblocks.storage.data_release_schedule import DataReleaseSchedule
 from fmblocks.storage.data_repository_association import DataRepositoryAssociation
 from fmblocks.storage.lustre_alarms import BYTES_PER_GIB, LustreAlarms
 from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
+from fmblocks.storage.lustre_ports import LUSTRE_PORTS
 from fmblocks.storage.lustre_security_group import LustreSecurityGroup
 from fmblocks.storage.open_zfs_file_system import OpenZfsFileSystem
 from fmblocks.storage.open_zfs_security_group import OpenZfsSecurityGroup
@@ -172,8 +174,8 @@ class FoundationStack(cdk.Stack):
                 self,
                 "LustreRelease",
                 associations=[one for one in links if one.link.path in exported],
-                days_since_last_access=settings.release.days_since_last_access,
-                schedule=settings.release.schedule,
+                last_access=cdk.Duration.days(settings.release.days_since_last_access),
+                schedule=scheduler.ScheduleExpression.expression(settings.release.schedule, cdk.TimeZone.ETC_UTC),
                 alarm_topic=self.alert_topic,
             )
         LustreAlarms(
@@ -214,7 +216,10 @@ class FoundationStack(cdk.Stack):
         # A group of the fabric that was there before is let in where the file system was made, and EC2 refuses the same
         # rule twice. One that is made here cannot have been.
         if isinstance(self.efa_security_group, EfaSecurityGroup):
-            file_system.connections.allow_default_port_from(self.efa_security_group, "Lustre LNET from the nodes")
+            for first, last in LUSTRE_PORTS:
+                file_system.connections.allow_from(
+                    self.efa_security_group, ec2.Port.tcp_range(first, last), "Lustre LNET from the nodes"
+                )
         return file_system, group
 
     def _made_lustre(self, settings: Lustre, project: str) -> tuple[ILustreFileSystem, ec2.ISecurityGroup]:

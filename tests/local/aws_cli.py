@@ -18,6 +18,10 @@ from botocore import xform_name
 def main(service: str, operation: str, *words: str) -> None:
     """Run one command."""
     client: Any = boto3.client(service)  # type: ignore[call-overload]
+    if operation == "wait":
+        waiter, option, value = words
+        client.get_waiter(waiter.replace("-", "_")).wait(**{option[2:].title().replace("-", ""): value})
+        return
     method = operation.replace("-", "_")
     shape = client.meta.service_model.operation_model(client.meta.method_to_api_mapping[method]).input_shape
     members = {xform_name(name, "-"): (name, member) for name, member in shape.members.items()}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -75,9 +76,18 @@ def test_capacity_and_metadata_grow_in_place(aws: LocalAws, project: Path) -> No
     assert (homes["StorageCapacity"], homes["OpenZFSConfiguration"]["ThroughputCapacity"]) == (512, 320)
 
 
+def preflight(aws: LocalAws, project: Path) -> tuple[int, dict[str, str]]:
+    command = [str(FMBLOCKS), "local", "run", "--project", str(project), "--", "fmblocks", "preflight", str(project)]
+    done = subprocess.run([*command, "--json"], env=aws.environment, capture_output=True, text=True, check=False)
+    assert done.stdout, done.stderr
+    return done.returncode, {one["rule"]: one["outcome"] for one in json.loads(done.stdout)}
+
+
 def test_nothing_shrinks(aws: LocalAws, project: Path) -> None:
     text = project.read_text()
+    assert preflight(aws, project) == (0, {"FMB-70": "pass", "FMB-51": "pass"})
     edit(project, "capacity_gib: 19200", "capacity_gib: 9600")
+    assert preflight(aws, project) == (1, {"FMB-70": "pass", "FMB-51": "fail"})
     code, told = guard(aws, project)
     assert code == 1
     assert refused(told) == {("FMB-51", "FoundationStack/Lustre")}
@@ -111,8 +121,9 @@ def test_an_association_comes_and_goes(aws: LocalAws, project: Path) -> None:
 def test_a_backup_becomes_a_new_file_system_beside_the_old_one(aws: LocalAws, project: Path) -> None:
     text = project.read_text()
     edit(project, "    data_repository_associations:\n      - {path: /checkpoints, auto_export: [new, changed]}\n", "")
+    checkpoints = value(aws, "link/checkpoints/bucket/name")
     aws.deploy(project, "FoundationStack")
-    old = lustre(aws)["FileSystemId"]
+    old, orphan = lustre(aws)["FileSystemId"], checkpoints  # kept, and of no stack any more
     edit(project, "  home:", "    backup_id: backup-0123456789abcdef0\n  home:")
     code, told = guard(aws, project)
     assert code == 1
@@ -128,6 +139,7 @@ def test_a_backup_becomes_a_new_file_system_beside_the_old_one(aws: LocalAws, pr
     sagemaker = aws.client("sagemaker")
     assert len(sagemaker.list_clusters()["ClusterSummaries"]) == 1
     aws.client("fsx").delete_file_system(FileSystemId=old)
+    aws.client("s3").delete_bucket(Bucket=orphan)
     project.write_text(text.replace("  home:", "    backup_id: backup-0123456789abcdef0\n  home:"))
     aws.deploy(project, "FoundationStack")
     assert lustre(aws)["FileSystemId"] == new

@@ -20,7 +20,8 @@ from fmblocks.guard.templates import Action, Change, Replacement
 
 NOW = datetime.datetime(2026, 12, 1, tzinfo=datetime.UTC)
 READ = {"Read": {"Type": "AWS::SSM::Parameter::Value<String>", "Default": "/fmblocks/x/vpc-id"}}
-OLD = {"Parameters": READ, "Resources": {"Key": {"Type": "AWS::KMS::Key", "Properties": {"Description": "a"}}}}
+KEY = {"Type": "AWS::KMS::Key", "Properties": {"Description": {"Ref": "Read"}}}
+OLD = {"Parameters": READ, "Resources": {"Key": KEY}}
 
 
 def client(service: Any) -> Any:
@@ -45,7 +46,7 @@ def s3() -> Iterator[Stubber]:
 
 def stack(template: dict[str, Any] = OLD, **fields: Any) -> Stack:
     given: dict[str, Any] = {"asset": None, "role_arn": None, "tags": {}, **fields}
-    return Stack("FoundationStack", "x-FoundationStack", None, None, template, json.dumps(template), **given)
+    return Stack("FoundationStack", "x-FoundationStack", template, json.dumps(template), **given)
 
 
 def deployed(stub: Stubber, status: str = "UPDATE_COMPLETE") -> None:
@@ -288,10 +289,13 @@ def test_stacks_that_left_the_app(cloudformation: Stubber) -> None:
     assert left_behind(asked, ["x-FoundationStack", "b"]) == ["x-FoundationStack"]
 
 
+ROLE = "arn:${AWS::Partition}:iam::${AWS::AccountId}:role/deploy"
+
+
 def test_an_assembly_is_read_in_the_order_of_deployment(tmp_path: Path) -> None:
     def artifact(name: str, *dependencies: str, environment: str) -> dict[str, Any]:
         (tmp_path / f"{name}.template.json").write_text(json.dumps({"Description": name}))
-        properties = {"templateFile": f"{name}.template.json", "stackName": f"x-{name}", "assumeRoleArn": "arn:role"}
+        properties = {"templateFile": f"{name}.template.json", "stackName": f"x-{name}", "assumeRoleArn": ROLE}
         return {
             "type": "aws:cloudformation:stack",
             "environment": environment,
@@ -308,14 +312,19 @@ def test_an_assembly_is_read_in_the_order_of_deployment(tmp_path: Path) -> None:
         }
     }
     (tmp_path / "manifest.json").write_text(json.dumps(manifest))
-    place = {"bucketName": "assets", "objectKey": "b.json", "assumeRoleArn": "arn:publish"}
+    place = {
+        "bucketName": "assets-${AWS::AccountId}-${AWS::Region}",
+        "objectKey": "b.json",
+        "assumeRoleArn": "arn:publish",
+    }
     other = {"source": {"path": "asset.zip"}, "destinations": {"d": place}}
     files = {"one": other, "two": {"source": {"path": "B.template.json"}, "destinations": {"d": place}}}
     (tmp_path / "B.assets.json").write_text(json.dumps({"files": files}))
-    b, a = assembly.read(tmp_path)
-    assert (b.name, b.stack_name, b.account, b.region) == ("B", "x-B", "111122223333", "us-west-2")
-    assert b.asset == Asset("assets", "b.json", "arn:publish")
-    assert (a.name, a.account, a.region, a.asset, a.role_arn) == ("A", None, None, None, "arn:role")
+    pseudo = {"Partition": "aws-cn", "AccountId": "444455556666", "Region": "cn-north-1"}
+    b, a = assembly.read(tmp_path, pseudo)
+    assert (b.name, b.stack_name, b.role_arn) == ("B", "x-B", "arn:aws-cn:iam::444455556666:role/deploy")
+    assert b.asset == Asset("assets-444455556666-cn-north-1", "b.json", "arn:publish")
+    assert (a.name, a.asset) == ("A", None)
     assert a.template == {"Description": "A"}
 
 
@@ -328,3 +337,53 @@ def test_patience_ends(cloudformation: Stubber, s3: Stubber, monkeypatch: pytest
     deleted(cloudformation)
     with pytest.raises(GuardError, match="is still CREATE_IN_PROGRESS"):
         ask(cloudformation, s3, stack())
+
+
+def test_a_change_set_that_is_still_being_made_is_deleted_later(cloudformation: Stubber, s3: Stubber) -> None:
+    deployed(cloudformation)
+    template(cloudformation)
+    created(cloudformation)
+    described(cloudformation, "CREATE_COMPLETE")
+    cloudformation.add_client_error("delete_change_set", "InvalidChangeSetStatus", "in progress")
+    deleted(cloudformation)
+    ask(cloudformation, s3, stack())
+
+
+def test_what_cannot_be_deleted_hides_no_error(
+    cloudformation: Stubber, s3: Stubber, caplog: pytest.LogCaptureFixture
+) -> None:
+    deployed(cloudformation)
+    template(cloudformation)
+    created(cloudformation)
+    described(cloudformation, "FAILED", StatusReason="no")
+    cloudformation.add_client_error("delete_change_set", "AccessDenied", "no")
+    with pytest.raises(GuardError, match="makes no change set: no"):
+        ask(cloudformation, s3, stack())
+    assert "of x-FoundationStack could not be deleted: do it by hand" in caplog.text
+
+
+def test_tags_that_replace_have_no_name(cloudformation: Stubber, s3: Stubber) -> None:
+    kind = "AWS::EC2::PlacementGroup"
+    tags = {"Target": {"Attribute": "Tags", "RequiresRecreation": "Always"}, "Evaluation": "Static"}
+    (found,) = changes(cloudformation, s3, modify("G", kind, "True", tags))
+    assert found == Change("G", kind, Action.MODIFY, Replacement.YES, ("Tags",))
+
+
+def test_a_replacement_without_a_reason_is_believed(cloudformation: Stubber, s3: Stubber) -> None:
+    (found,) = changes(cloudformation, s3, modify("B", "AWS::S3::Bucket", "True"))
+    assert found.replacement is Replacement.YES
+    assert found.causes == ("a reason that CloudFormation does not name",)
+
+
+def test_who_follows_what_stays_stays_too(cloudformation: Stubber, s3: Stubber) -> None:
+    kind = "AWS::FSx::DataRepositoryAssociation"
+    new = {**OLD, "Resources": {"Key": KEY, "Fs": {"Type": FS}, "Link": {"Type": kind}}}
+    found = changes(
+        cloudformation,
+        s3,
+        modify("Key", "AWS::KMS::Key", "False", detail("KeyPolicy", "Never")),
+        modify("Fs", FS, "Conditional", detail("KmsKeyId", "Always", "Dynamic", "Key.Arn", "ResourceAttribute")),
+        modify("Link", kind, "Conditional", detail("FileSystemId", "Always", "Dynamic", "Fs", "ResourceReference")),
+        new=new,
+    )
+    assert [one.replacement for one in found] == [Replacement.NO] * 3

@@ -20,6 +20,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
+from aws_cdk import aws_scheduler as scheduler
 
 import fmblocks as fm
 
@@ -1007,17 +1008,53 @@ def test_what_the_owner_of_another_bucket_allows(stack: cdk.Stack) -> None:
 def test_a_release_needs_exports_of_one_file_system(stack: cdk.Stack, vpc: ec2.IVpc, lustre: Any) -> None:
     system = lustre()
     link = exported(stack, system)
+    week = cdk.Duration.days(7)
     with pytest.raises(fm.FindingsError, match="FMB-61\\] associations: releases files that were exported"):
-        fm.DataReleaseSchedule(stack, "None", associations=[], days_since_last_access=1)
-    with pytest.raises(fm.FindingsError, match="FMB-61\\] schedule: hourly is neither"):
-        fm.DataReleaseSchedule(stack, "When", associations=[link], days_since_last_access=1, schedule="hourly")
+        fm.DataReleaseSchedule(stack, "None", associations=[], last_access=week)
     other = fm.LustreFileSystem(
         stack, "Other", vpc=vpc, vpc_subnet=vpc.private_subnets[0], capacity_gib=1200, throughput_mbps_per_tib=125
     )
     with pytest.raises(fm.FindingsError, match="stand on 2 file systems: S/Lustre, S/Other"):
-        fm.DataReleaseSchedule(
-            stack, "Two", associations=[link, exported(stack, other, "Far")], days_since_last_access=1
-        )
+        fm.DataReleaseSchedule(stack, "Two", associations=[link, exported(stack, other, "Far")], last_access=week)
+
+
+def test_reports_of_a_release_go_where_nothing_is_imported(stack: cdk.Stack, lustre: Any) -> None:
+    system, there = lustre(), s3.Bucket.from_bucket_name(stack, "There", "data")
+    both = exported(stack, system, "A", bucket=there, bucket_prefix="a", auto_import=[EXPORT.NEW])
+    only = exported(stack, system, "B", bucket=there, bucket_prefix="b")
+    fm.DataReleaseSchedule(
+        stack,
+        "Release",
+        associations=[both, only],
+        last_access=cdk.Duration.days(3),
+        schedule=scheduler.ScheduleExpression.rate(cdk.Duration.hours(12)),
+    )
+    (found,) = find(stack, "AWS::Scheduler::Schedule").values()
+    assert found["Properties"]["ScheduleExpression"] == "rate(12 hours)"
+    text = json.dumps(found["Properties"]["Target"]["Input"])
+    assert "s3://data/b/fmblocks-release-reports" in text
+    assert found["Properties"]["Target"]["RetryPolicy"] == {"MaximumEventAgeInSeconds": 3600, "MaximumRetryAttempts": 3}
+
+
+def test_a_topic_lets_the_alarms_of_the_account_publish(stack: cdk.Stack) -> None:
+    """A policy of one's own takes the place of that which lets everybody of the account publish."""
+    fm.AlertTopic(stack, "Topic", email=["a@example.com"])
+    (policy,) = find(stack, "AWS::SNS::TopicPolicy").values()
+    statements = policy["Properties"]["PolicyDocument"]["Statement"]
+    (allowed,) = (one for one in statements if one["Effect"] == "Allow")
+    assert (allowed["Principal"], allowed["Action"]) == ({"Service": "cloudwatch.amazonaws.com"}, "sns:Publish")
+    assert allowed["Condition"]["StringEquals"] == {"aws:SourceAccount": "111122223333"}
+    assert ":cloudwatch:us-west-2:111122223333:alarm:*" in json.dumps(allowed["Condition"]["ArnLike"])
+
+
+def test_clients_of_an_imported_file_system_are_let_in_through_its_group(stack: cdk.Stack, vpc: ec2.IVpc) -> None:
+    group = fm.LustreSecurityGroup(stack, "Mine", vpc=vpc)
+    system = fm.LustreFileSystem.from_lustre_file_system_attributes(
+        stack, "Imported", file_system_id="fs-1", dns_name="d", mount_name="m", security_group=group
+    )
+    system.add_client("Nodes", ec2.SecurityGroup.from_security_group_id(stack, "N", "sg-0123456789abcdef9"))
+    found = find(stack, "AWS::EC2::SecurityGroupIngress").values()
+    assert sum(one["Properties"]["SourceSecurityGroupId"] == "sg-0123456789abcdef9" for one in found) == 2
 
 
 def test_alarms_are_those_that_were_asked_for(stack: cdk.Stack, lustre: Any) -> None:

@@ -20,7 +20,7 @@ from fmblocks.findings import Finding, Severity
 from fmblocks.guard import judgement
 from fmblocks.guard.judgement import Input, StackChange, judge, unknown_allowances
 from fmblocks.guard.registry import NOT_UPDATABLE, always, sometimes
-from fmblocks.guard.templates import Action, Change, Replacement, compare, follow, unseen
+from fmblocks.guard.templates import Action, Change, Replacement, compare, follow, inputs, unseen
 
 FILE_SYSTEM = "AWS::FSx::FileSystem"
 
@@ -61,6 +61,8 @@ def test_what_the_registry_omits_is_what_fsx_cannot_update() -> None:
         known = set(shapes[f"UpdateFileSystem{name}"]["members"])
         # Route tables are added and removed by two keys of their own.
         known |= {"RouteTableIds"} if "AddRouteTableIds" in known else set()
+        # CloudFormation's own: they are told at deletion.
+        known |= {"Options"} - set(shapes[f"CreateFileSystem{name}"]["members"])
         expected |= {f"{name}/{key}" for key in set(definitions[name]["properties"]) - known}
     assert set(NOT_UPDATABLE[FILE_SYSTEM]) == expected
     assert "StorageType" in shapes["UpdateFileSystemRequest"]["members"]  # for FSx for Windows, from HDD to SSD
@@ -322,6 +324,104 @@ def test_allow_takes_paths_logical_ids_and_names() -> None:
     assert unknown_allowances(judge(stacks), ["Subnet", "Sub", ""]) == ["Sub", ""]
 
 
+def test_allow_takes_one_place_and_no_other_that_ends_alike() -> None:
+    def subnet(zone: str) -> dict[str, Any]:
+        path = f"FoundationStack/Network/Zones/{zone}/Private"
+        return {**resource("AWS::EC2::VPC"), "Metadata": {"aws:cdk:path": path}}
+
+    old = template(A=subnet("usw2-az1"), B=subnet("usw2-az2"))
+    stacks = [StackChange("S", old, template(), tuple(compare(old, template())))]
+    assert len(judge(stacks, allow=["Private"])) == 2
+    (left,) = judge(stacks, allow=["FoundationStack/Network/Zones/usw2-az1/Private"])
+    assert left.path.endswith("usw2-az2/Private")
+
+
+def test_what_no_resource_names_is_no_input() -> None:
+    """Every stack of CDK reads the version of the bootstrap stack, and does nothing with it."""
+    idle = {**training(), "Parameters": {**training()["Parameters"]}}
+    idle["Parameters"]["BootstrapVersion"] = {
+        **idle["Parameters"]["Read"],
+        "Default": "/cdk-bootstrap/hnb659fds/version",
+    }
+    assert set(inputs(idle)) == {"Read"}
+
+
+def test_a_value_of_somebody_else_is_followed_and_not_refused_itself() -> None:
+    """AWS publishes images anew: the launch template follows, and that is no loss."""
+    image = "/aws/service/ami/image_id"
+    old = {
+        "Parameters": {"Image": {"Type": "AWS::SSM::Parameter::Value<AWS::EC2::Image::Id>", "Default": image}},
+        **template(T=resource("AWS::EC2::LaunchTemplate", LaunchTemplateData={"ImageId": {"Ref": "Image"}})),
+    }
+    changed = StackChange("S", old, old, (), (Input("Image", image, "ami-1", "ami-2"),))
+    assert judge([changed]) == []
+    old["Resources"]["F"] = resource(FILE_SYSTEM, KmsKeyId={"Ref": "Image"})
+    (finding,) = judge([changed])
+    assert f"would be replaced: KmsKeyId, which follows {image}" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after", "text"),
+    [
+        (
+            "AWS::EC2::CapacityReservation",
+            {"InstanceCount": 4},
+            {"InstanceCount": 1},
+            "4 to 1: capacity that is",
+        ),
+        (
+            "AWS::APS::Workspace",
+            {"WorkspaceConfiguration": {"RetentionPeriodInDays": 150}},
+            {"WorkspaceConfiguration": {"RetentionPeriodInDays": 1}},
+            "from 150 to 1: older samples are deleted",
+        ),
+        (
+            "AWS::S3::Bucket",
+            {"VersioningConfiguration": {"Status": "Enabled"}},
+            {"VersioningConfiguration": {"Status": "Suspended"}},
+            "would keep no versions any more",
+        ),
+        ("AWS::KMS::Key", {}, {"Enabled": False}, "the key would be disabled"),
+        (
+            "AWS::SageMaker::Cluster",
+            {"InstanceGroups": [{"InstanceGroupName": "a"}, {"InstanceGroupName": "b"}]},
+            {"InstanceGroups": [{"InstanceGroupName": "a"}]},
+            "the nodes of b would end",
+        ),
+    ],
+)
+def test_what_is_lost_in_place(kind: str, before: dict[str, Any], after: dict[str, Any], text: str) -> None:
+    (finding,) = step(template(A=resource(kind, **before)), template(A=resource(kind, **after)))
+    assert text in finding.message
+    assert step(template(A=resource(kind, **after)), template(A=resource(kind, **after))) == []
+    if kind != "AWS::KMS::Key":
+        assert step(template(A=resource(kind, **after)), template(A=resource(kind, **before))) == []
+
+
+def test_a_policy_is_looked_at_although_cloudformation_lists_no_change() -> None:
+    kept = {**resource("AWS::S3::Bucket"), "UpdateReplacePolicy": "Retain", "DeletionPolicy": "Retain"}
+    old, new = template(B=kept), template(B=resource("AWS::S3::Bucket"))
+    found = judge([StackChange("S", old, new)])
+    assert [one.message for one in found] == [
+        "the bucket would lose its DeletionPolicy, Retain",
+        "the bucket would lose its UpdateReplacePolicy, Retain",
+    ]
+
+
+def test_what_stands_behind_a_function_may_be_another() -> None:
+    def chosen(kind: str) -> dict[str, Any]:
+        either = {"Fn::If": ["C", {"DeploymentType": kind}, {"DeploymentType": "PERSISTENT_1"}]}
+        return template(Fs=resource(FILE_SYSTEM, LustreConfiguration=either))
+
+    (finding,) = step(chosen("PERSISTENT_2"), chosen("SCRATCH_2"))
+    assert "the file system may be replaced" in finding.message
+
+
+def test_a_number_that_is_written_as_text_is_the_same() -> None:
+    old, new = (template(V=resource("AWS::EC2::VPC", Ipv4NetmaskLength=size)) for size in (16, "16"))
+    assert step(old, new) == []
+
+
 def test_follow_begins_with_what_is_told() -> None:
     (change,) = follow(training(), ["Read"])
     expected = Change(
@@ -338,11 +438,14 @@ def test_unseen_names_what_nobody_could_look_into() -> None:
         "Outputs": {},
     }
     new["Parameters"]["Size"] = {"Type": "String"}
-    new["Resources"]["B"] = resource("AWS::S3::Bucket", BucketName={"Fn::ImportValue": "Net:Name"})
+    new["Mappings"] = {"M": {}}
+    tags = [{"Key": "size", "Value": {"Ref": "Size"}}]
+    new["Resources"]["B"] = resource("AWS::S3::Bucket", BucketName={"Fn::ImportValue": "Net:Name"}, Tags=tags)
     assert unseen(template(), new) == [
         f"the values of 1 SSM parameters: {NAME}",
         "the values of 1 template parameters: Size",
         "1 imported values and dynamic references: Net:Name",
+        "what changes in mappings",
         "which conditions hold",
         "what transforms make of the template",
     ]
@@ -360,8 +463,13 @@ def test_types_that_the_registry_knows_and_does_not() -> None:
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
-    old = {**lustre(StorageCapacity=4800, DeploymentType="SCRATCH_2"), "Parameters": training()["Parameters"]}
-    new = {**lustre(StorageCapacity=4800, DeploymentType="PERSISTENT_2"), "Parameters": training()["Parameters"]}
+    old, new = (
+        {
+            "Parameters": training()["Parameters"],
+            "Resources": {**training()["Resources"], **lustre(StorageCapacity=4800, DeploymentType=kind)["Resources"]},
+        }
+        for kind in ("SCRATCH_2", "PERSISTENT_2")
+    )
     (tmp_path / "old.json").write_text(json.dumps({"TemplateBody": old, "StagesAvailable": []}))
     (tmp_path / "new.json").write_text(json.dumps(new))
     return str(tmp_path / "old.json"), str(tmp_path / "new.json")

@@ -22,7 +22,7 @@ def where_checked(entry: Entry) -> str:
     return {
         Kind.RULE: "not in this version",
         Kind.BUILT_IN: "will be built in; not in this version" if entry.later else "the constructs set it",
-        Kind.PREFLIGHT: "only the account knows; not in this version",
+        Kind.PREFLIGHT: "only the account knows; not in this version" if entry.later else "fmblocks preflight",
         Kind.GUARD: "fmblocks guard",
         Kind.NOTE: "advice",
     }[entry.kind]

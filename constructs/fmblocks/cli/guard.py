@@ -29,7 +29,7 @@ STACKS = ("FoundationStack", "CapacityStack", "TrainingStack")
 
 
 def guard(
-    project: Annotated[Path | None, typer.Argument(help="A project file, beside whose cdk.json this runs.")] = None,
+    project: Annotated[Path | None, typer.Argument(help="A project file; run beside the cdk.json of its app.")] = None,
     template: Annotated[
         tuple[Path, Path] | None, typer.Option(help="Compare two templates instead, without AWS: OLD NEW.")
     ] = None,
@@ -120,19 +120,22 @@ def _live(file: Path) -> tuple[list[StackChange], list[str]]:
 
     from fmblocks.guard import assembly, change_sets
 
-    with tempfile.TemporaryDirectory() as folder:
-        _synthesize(file, folder)
-        stacks = assembly.read(Path(folder))
-        session = boto3.Session()
-        try:
-            clients = _clients(session, project.account, project.region)
-            found = change_sets.look(stacks, clients)
-            absent = [f"{project.name}-{name}" for name in STACKS if name not in {stack.name for stack in stacks}]
-            left = change_sets.left_behind(clients(stacks[0]).cloudformation, absent)
-        except change_sets.GuardError as error:
-            _stop(str(error))
-        except (BotoCoreError, ClientError) as error:
-            _stop(f"AWS does not answer: {error}")
+    session = boto3.Session()
+    try:
+        place, pseudo = _place(session, project.account, project.region)
+        with tempfile.TemporaryDirectory() as folder:
+            _synthesize(file, folder)
+            stacks = assembly.read(Path(folder), pseudo)
+        if not stacks:
+            _stop(f"the app has no stack of {file}: does the context in cdk.json name projects?")
+        clients = _clients(session, place)
+        found = change_sets.look(stacks, clients)
+        absent = [f"{project.name}-{name}" for name in STACKS if name not in {stack.name for stack in stacks}]
+        left = change_sets.left_behind(clients(stacks[0]).cloudformation, absent)
+    except change_sets.GuardError as error:
+        _stop(str(error))
+    except (BotoCoreError, ClientError) as error:
+        _stop(f"AWS does not answer: {error}")
     notes = [
         f"{name} is deployed, and no longer in the project: it stays and bills until it is deleted" for name in left
     ]
@@ -149,17 +152,22 @@ def _synthesize(file: Path, folder: str) -> None:
         _stop(f"cdk synth failed:\n{(done.stderr or done.stdout)[-3000:]}")
 
 
-def _clients(session: boto3.Session, account: str | None, region: str | None) -> Callable[[Stack], Clients]:
-    """Clients as the roles of the bootstrap stack, or as oneself where those cannot be assumed."""
-    from fmblocks.guard.change_sets import Clients
-
+def _place(session: boto3.Session, account: str | None, region: str | None) -> tuple[str, dict[str, str]]:
+    """The Region, and what an app that is for any account leaves open."""
     place = region or session.region_name
     if place is None:
         _stop("no region: write one into the project, or set AWS_REGION")
     identity = session.client("sts", region_name=place).get_caller_identity()
     if account is not None and identity["Account"] != account:
         _stop(f"the credentials are of account {identity['Account']}, and the project is for {account}")
-    partition = identity["Arn"].split(":")[1]
+    pseudo = {"Partition": identity["Arn"].split(":")[1], "AccountId": identity["Account"], "Region": place}
+    return place, pseudo
+
+
+def _clients(session: boto3.Session, place: str) -> Callable[[Stack], Clients]:
+    """Clients as the roles of the bootstrap stack, or as oneself where those cannot be assumed."""
+    from fmblocks.guard.change_sets import Clients
+
     known: dict[str, boto3.Session] = {}
 
     def assumed(role: str | None) -> boto3.Session:
@@ -169,14 +177,9 @@ def _clients(session: boto3.Session, account: str | None, region: str | None) ->
             known[role] = _assume(session, role, place)
         return known[role]
 
-    def filled(text: str | None) -> str | None:
-        for name, value in (("Partition", partition), ("AccountId", identity["Account"]), ("Region", place)):
-            text = text.replace(f"${{AWS::{name}}}", value) if text else text
-        return text
-
     def clients(stack: Stack) -> Clients:
-        deploying = assumed(filled(stack.role_arn))
-        publishing = assumed(filled(stack.asset.role_arn if stack.asset else None))
+        deploying = assumed(stack.role_arn)
+        publishing = assumed(stack.asset.role_arn if stack.asset else None)
         return Clients(
             deploying.client("cloudformation", region_name=place), publishing.client("s3", region_name=place)
         )

@@ -19,6 +19,7 @@ from fmblocks.cli import acceptance, local
 from fmblocks.cli.explain import where_checked
 from fmblocks.cli.guard import guard
 from fmblocks.cli.init import first_files
+from fmblocks.cli.preflight import preflight
 from fmblocks.cli.retire import retire
 from fmblocks.cli.terminal import tabulate, tell
 from fmblocks.findings import Finding, FindingsError, Severity, check
@@ -32,6 +33,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 app.add_typer(local.app, name="local")
 app.add_typer(acceptance.app, name="acceptance")
 app.command()(guard)
+app.command()(preflight)
 app.command()(retire)
 
 

@@ -25,7 +25,7 @@ def retire(
     except FindingsError as error:
         tell(error.findings, err=True)
         raise typer.Exit(1) from None
-    listed = list(steps(project, str(file)))
+    listed = list(steps(project))
     if as_json:
         typer.echo(json.dumps([asdict(step) for step in listed], indent=1, ensure_ascii=False))
         return

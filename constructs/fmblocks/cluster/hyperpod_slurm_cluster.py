@@ -261,7 +261,7 @@ class HyperPodSlurmCluster(cdk.Resource):
             if needed is not None:
                 self.resource.node.add_dependency(needed)
         for rule in self.node.find_all():  # where a file system is of another stack, its doors are opened here
-            if isinstance(rule, ec2.CfnSecurityGroupIngress):
+            if isinstance(rule, (ec2.CfnSecurityGroupIngress, ec2.CfnSecurityGroupEgress)):
                 self.resource.add_resource_dependency(rule)
 
     @property

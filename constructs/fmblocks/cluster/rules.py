@@ -470,7 +470,7 @@ def addresses(
         if group.count > 0
     }
     if storage_addresses:
-        per_group["Lustre"] = storage_addresses
+        per_group["file systems"] = storage_addresses
     # EC2 keeps five addresses of every subnet.
     if (needed := sum(per_group.values())) > (usable := primary_subnet_size - 5):
         listed = ", ".join(f"{name} {number}" for name, number in per_group.items())

@@ -16,12 +16,16 @@ _USE = ["kms:Encrypt", "kms:Decrypt", "kms:ReEncrypt*", "kms:GenerateDataKey*", 
 SERVICE_LINKED_ROLES = "aws-service-role/s3.data-source.lustre.fsx.amazonaws.com/AWSServiceRoleForFSxS3Access_fs-*"
 
 
-def data_repositories_statement(scope: Construct) -> iam.PolicyStatement:
+def data_repositories_statement(scope: Construct, *, region: str | None = None) -> iam.PolicyStatement:
     """What the key of a bucket says, so that file systems of this account can be linked with the bucket.
 
     The role's name ends in the id of a file system that does not exist yet, so the principal is matched by pattern; a
     missing statement shows as association MISCONFIGURED, AccessDenied. Source: FSx for Lustre User Guide, *Using
     server-side encrypted Amazon S3 buckets*.
+
+    Args:
+        scope: of the account of the file systems.
+        region: of the bucket. Default: that of the stack.
     """
     stack = cdk.Stack.of(scope)
     role = f"arn:{cdk.Aws.PARTITION}:iam::{stack.account}:role/{SERVICE_LINKED_ROLES}"
@@ -32,7 +36,7 @@ def data_repositories_statement(scope: Construct) -> iam.PolicyStatement:
         resources=["*"],
         conditions={
             "StringEquals": {
-                "kms:ViaService": f"s3.{stack.region}.{cdk.Aws.URL_SUFFIX}",
+                "kms:ViaService": f"s3.{region or stack.region}.{cdk.Aws.URL_SUFFIX}",
                 "kms:CallerAccount": stack.account,
             },
             "ArnLike": {"aws:PrincipalArn": role},

@@ -27,8 +27,6 @@ class Stack:
     Attributes:
         name: as the CDK CLI calls it.
         stack_name: as CloudFormation does.
-        account: None where the stack is for any.
-        region: likewise.
         template: what would be deployed.
         body: its text.
         asset: where a template goes that is too long to be sent.
@@ -38,8 +36,6 @@ class Stack:
 
     name: str
     stack_name: str
-    account: str | None
-    region: str | None
     template: Template
     body: str
     asset: Asset | None
@@ -47,9 +43,14 @@ class Stack:
     tags: Mapping[str, str]
 
 
-def read(folder: Path) -> list[Stack]:
-    """The stacks, each after those it depends on."""
-    artifacts = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["artifacts"]
+def read(folder: Path, pseudo: Mapping[str, str]) -> list[Stack]:
+    """The stacks, each after those it depends on.
+
+    Args:
+        folder: the assembly.
+        pseudo: the values of AWS::Partition, AWS::AccountId and AWS::Region, which an app for any account leaves open.
+    """
+    artifacts = _json(folder / "manifest.json", pseudo)["artifacts"]
     stacks = {id: one for id, one in artifacts.items() if one["type"] == "aws:cloudformation:stack"}
 
     def ordered(ids: list[str], seen: set[str]) -> Iterator[str]:
@@ -59,31 +60,33 @@ def read(folder: Path) -> list[Stack]:
                 yield from ordered(stacks[id].get("dependencies", []), seen)
                 yield id
 
-    return [_stack(folder, id, stacks[id]) for id in ordered(sorted(stacks), set())]
+    return [_stack(folder, id, stacks[id], pseudo) for id in ordered(sorted(stacks), set())]
 
 
-def _stack(folder: Path, id: str, artifact: Mapping[str, Any]) -> Stack:
+def _json(file: Path, pseudo: Mapping[str, str]) -> Any:
+    text = file.read_text(encoding="utf-8")
+    for name, value in pseudo.items():
+        text = text.replace(f"${{AWS::{name}}}", value)
+    return json.loads(text)
+
+
+def _stack(folder: Path, id: str, artifact: Mapping[str, Any], pseudo: Mapping[str, str]) -> Stack:
     properties = artifact["properties"]
-    account, region = artifact["environment"].removeprefix("aws://").split("/")
     body = (folder / properties["templateFile"]).read_text(encoding="utf-8")
     return Stack(
         name=artifact.get("displayName", id),
         stack_name=properties.get("stackName", id),
-        account=None if account.startswith("unknown-") else account,
-        region=None if region.startswith("unknown-") else region,
         template=json.loads(body),
         body=body,
-        asset=_asset(folder, id, properties["templateFile"]),
+        asset=_asset(folder / f"{id}.assets.json", properties["templateFile"], pseudo),
         role_arn=properties.get("assumeRoleArn"),
         tags=properties.get("tags", {}),
     )
 
 
-def _asset(folder: Path, id: str, template: str) -> Asset | None:
-    manifest = folder / f"{id}.assets.json"
-    if not manifest.exists():
-        return None
-    for file in json.loads(manifest.read_text(encoding="utf-8"))["files"].values():
+def _asset(manifest: Path, template: str, pseudo: Mapping[str, str]) -> Asset | None:
+    files = _json(manifest, pseudo)["files"] if manifest.exists() else {}
+    for file in files.values():
         if file["source"].get("path") == template:
             (place,) = file["destinations"].values()
             return Asset(place["bucketName"], place["objectKey"], place.get("assumeRoleArn"))

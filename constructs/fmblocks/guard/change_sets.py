@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import secrets
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,8 +34,10 @@ if TYPE_CHECKING:
 # CloudFormation takes so many bytes of a template in the request itself. Source: rule CFN-01.
 _INLINE_BYTES = 51200
 _PATIENCE_SECONDS = 600
+_TRIES = 15
+_log = logging.getLogger(__name__)
 # Stacks in these states hold nothing, and the CDK CLI makes them anew.
-_EMPTY = frozenset({"REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE", "DELETE_COMPLETE"})
+_EMPTY = frozenset({"REVIEW_IN_PROGRESS", "ROLLBACK_COMPLETE"})
 _REFERENCES = ("ResourceAttribute", "ResourceReference")
 
 
@@ -129,9 +132,22 @@ def _change_set(
         try:
             yield _described(client, stack.stack_name, name, pause)
         finally:
-            client.delete_change_set(StackName=stack.stack_name, ChangeSetName=name)
+            _delete(client, stack.stack_name, name, pause)
     except ClientError as error:
         raise GuardError(f"{stack.stack_name}: {_words(error)}") from None
+
+
+def _delete(client: CloudFormationClient, stack: str, name: str, pause: Callable[[float], None]) -> None:
+    """Delete a change set; one that is still being made cannot go at once. What went wrong before stays the error."""
+    for _ in range(_TRIES):
+        try:
+            client.delete_change_set(StackName=stack, ChangeSetName=name)
+            return
+        except ClientError as error:
+            if error.response["Error"].get("Code") != "InvalidChangeSetStatus":
+                break
+            pause(2)
+    _log.warning("the change set %s of %s could not be deleted: do it by hand", name, stack)
 
 
 def _body(stack: Stack, s3: S3Client) -> dict[str, Any]:
@@ -171,7 +187,13 @@ def _described(
 def _changes(described: Mapping[str, Any], old: Template, new: Template) -> list[Change]:
     told = [one["ResourceChange"] for one in described["Changes"] if "ResourceChange" in one]
     replaced = {one["LogicalResourceId"] for one in told if one.get("Replacement", "False") != "False"}
-    return [_change(one, replaced, old, new) for one in told]
+    while True:
+        found = [_change(one, replaced, old, new) for one in told]
+        # A resource that turns out to stay takes the doubt from those that only follow it.
+        left = {one.logical_id for one in found if one.replacement is not Replacement.NO} & replaced
+        if left == replaced:
+            return found
+        replaced = left
 
 
 def _change(told: Mapping[str, Any], replaced: set[str], old: Template, new: Template) -> Change:
@@ -182,23 +204,24 @@ def _change(told: Mapping[str, Any], replaced: set[str], old: Template, new: Tem
         return Change(id, kind, Action.REMOVE)
     if told["Action"] == "Dynamic":  # CloudFormation cannot tell whether it stays
         return Change(id, kind, Action.MODIFY, Replacement.MAYBE, ("an action that CloudFormation cannot foretell",))
+    recreating = [one for one in told.get("Details", []) if one["Target"].get("RequiresRecreation", "Never") != "Never"]
     causes = []
-    for detail in told.get("Details", []):
-        target = detail["Target"]
-        if target.get("RequiresRecreation", "Never") == "Never" or _stays(detail, replaced, new):
+    for detail in recreating:
+        if _stays(detail, replaced, new):
             continue
+        name = detail["Target"].get("Name") or detail["Target"].get("Attribute", "a property")
         entity = detail.get("CausingEntity", "").split(".")[0]
-        cause = f"{target['Name']}{FOLLOWS}{entity}" if entity else target["Name"]
+        cause = f"{name}{FOLLOWS}{entity}" if entity else name
         if cause not in causes:
             causes.append(cause)
     # A property that CloudFormation names twice, once for itself and once for what it follows.
     causes = [one for one in causes if not any(other.startswith(f"{one},") for other in causes)]
     sure = {"True": Replacement.YES, "Conditional": Replacement.MAYBE}.get(told.get("Replacement", ""), Replacement.NO)
     if sure is not Replacement.NO and not causes:
+        if recreating:  # all of them stay
+            return Change(id, kind, Action.MODIFY)
         types = {resources(one).get(id, {}).get("Type") for one in (old, new)}
-        if len(types) > 1:
-            return Change(id, kind, Action.MODIFY, Replacement.YES, ("Type",))
-        sure = Replacement.NO
+        causes = ["Type" if len(types) > 1 else "a reason that CloudFormation does not name"]
     return Change(id, kind, Action.MODIFY, sure, tuple(causes))
 
 

@@ -23,6 +23,8 @@ from fmblocks.guard.templates import (
 )
 
 _FILE_SYSTEM = "AWS::FSx::FileSystem"
+# What stacks of fmblocks tell each other.
+PREFIX = "/fmblocks/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +49,7 @@ _GUARDED: Mapping[str, _Guarded] = {
     "AWS::EKS::Cluster": _Guarded("FMB-49", "cluster", "everything that runs in it ends"),
     "AWS::PCS::Cluster": _Guarded("PCS-03", "cluster", "its jobs and its nodes end"),
     "AWS::EC2::VPC": _Guarded("FMB-49", "VPC", "everything in it has to move"),
+    "AWS::AutoScaling::AutoScalingGroup": _Guarded("FMB-49", "fleet", "its nodes end", Severity.WARNING),
     "AWS::EKS::Nodegroup": _Guarded("EKS-05", "node group", "its nodes end", Severity.WARNING),
     "AWS::EC2::PlacementGroup": _Guarded(
         "PG-09", "placement group", "EC2 refuses to delete one that is in use", Severity.WARNING
@@ -94,14 +97,16 @@ def judge(stacks: Sequence[StackChange], *, allow: Collection[str] = ()) -> list
 
     Args:
         stacks: in the order of deployment.
-        allow: places whose findings are wanted: construct paths, logical ids, names of SSM parameters.
+        allow: places whose findings are wanted, as the findings name them: construct paths (logical ids where CDK wrote
+            no path) and names of SSM parameters.
     """
     findings: list[Finding] = []
     for stack in stacks:
         if stack.old is None:
             continue
         followed = list(_changed_inputs(stack, stacks))
-        findings += [finding for _, finding in followed]
+        # An image that AWS publishes anew is no value that somebody built on: only what it replaces is told.
+        findings += [finding for _, finding in followed if finding.path.startswith(PREFIX)]
         changes = {change.logical_id: change for change in stack.changes}
         for change in follow(stack.new, [key for key, _ in followed]):
             known = changes.get(change.logical_id)
@@ -109,6 +114,7 @@ def judge(stacks: Sequence[StackChange], *, allow: Collection[str] = ()) -> list
         for change in changes.values():
             named = replace(change, causes=_named(change.causes, inputs(stack.new)))
             findings += _of_change(stack, stack.old, named, changes.values())
+        findings += _lost_policies(stack.old, stack.new)
     left = [one for one in findings if not _allowed(one, allow)]
     return sorted(left, key=lambda finding: finding.severity)
 
@@ -120,8 +126,7 @@ def unknown_allowances(findings: Iterable[Finding], allow: Iterable[str]) -> lis
 
 
 def _allowed(finding: Finding, allow: Collection[str]) -> bool:
-    place = finding.path
-    return any(word.removesuffix("/Resource") in (place, place.rsplit("/", 1)[-1]) for word in allow if word)
+    return any(word.removesuffix("/Resource") == finding.path for word in allow)
 
 
 def _of_change(stack: StackChange, old: Template, change: Change, others: Iterable[Change]) -> Iterator[Finding]:
@@ -148,11 +153,8 @@ def _of_change(stack: StackChange, old: Template, change: Change, others: Iterab
             f"the {guarded.noun} {sure} be replaced: {causes}; {guarded.loss}, and the old one would {_replaced(after)}"
         )
         yield _finding(_rule(guarded, change), guarded.severity, path, text, "put the old value back")
-    elif change.resource_type == _FILE_SYSTEM:
-        yield from _in_place(path, before, after)
-    if guarded.severity is Severity.ERROR and _kept(before, "DeletionPolicy") and not _kept(after, "DeletionPolicy"):
-        text = f"the {guarded.noun} would lose its DeletionPolicy, {before['DeletionPolicy']}"
-        yield _finding(guarded.rule, Severity.WARNING, path, text, "a later removal would delete it")
+    else:
+        yield from _in_place(change.resource_type, path, before, after)
 
 
 def _rule(guarded: _Guarded, change: Change) -> str:
@@ -160,7 +162,54 @@ def _rule(guarded: _Guarded, change: Change) -> str:
     return {"PlacementGroupArn": "CR-17", "LustreConfiguration/EfaEnabled": "FSX-14"}.get(first, guarded.rule)
 
 
-def _in_place(path: str, before: Template, after: Template) -> Iterator[Finding]:
+def _lost_policies(old: Template, new: Template) -> Iterator[Finding]:
+    """Policies are no change of a resource to CloudFormation, so they are looked at in the templates."""
+    for id, before in resources(old).items():
+        guarded, after = _GUARDED.get(before["Type"]), resources(new).get(id)
+        if guarded is None or guarded.severity is not Severity.ERROR or after is None:
+            continue
+        for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
+            if _kept(before, policy) and not _kept(after, policy):
+                text = f"the {guarded.noun} would lose its {policy}, {before[policy]}"
+                path = construct_path(old, id)
+                yield _finding(guarded.rule, Severity.WARNING, path, text, "a later change would delete it")
+
+
+def _in_place(kind: str, path: str, before: Template, after: Template) -> Iterator[Finding]:
+    """What is lost although the resource stays."""
+    for key, rule, text in _LESS.get(kind, ()):
+        old, new = _number(at(before, key)), _number(at(after, key))
+        if old is not None and new is not None and new < old:
+            yield _finding(rule, Severity.ERROR, path, f"{key} would go from {old} to {new}: {text}", f"write {old}")
+    if kind == "AWS::S3::Bucket" and at(before, _VERSIONED) == "Enabled" != at(after, _VERSIONED):
+        text = "the bucket would keep no versions any more: what is overwritten or deleted then is lost"
+        yield _finding("FMB-49", Severity.ERROR, path, text, "leave versioning on")
+    if kind == "AWS::KMS::Key" and at(after, "Enabled") in (False, "false"):
+        text = "the key would be disabled: what it encrypted cannot be read"
+        yield _finding("FMB-49", Severity.ERROR, path, text, "leave it enabled")
+    if kind == "AWS::SageMaker::Cluster":
+        gone = _groups(before) - _groups(after)
+        if gone:
+            text = f"the nodes of {', '.join(sorted(gone))} would end, with what they run"
+            yield _finding("FMB-49", Severity.WARNING, path, text, "wait for their jobs")
+    if kind == _FILE_SYSTEM:
+        yield from _of_file_system(path, before, after)
+
+
+_VERSIONED = "VersioningConfiguration/Status"
+# What gets lost when a number goes down.
+_LESS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
+    "AWS::EC2::CapacityReservation": (("InstanceCount", "CR-08", "capacity that is given back may be gone"),),
+    "AWS::APS::Workspace": (("WorkspaceConfiguration/RetentionPeriodInDays", "FMB-49", "older samples are deleted"),),
+}
+
+
+def _groups(cluster: Template) -> set[str]:
+    listed = at(cluster, "InstanceGroups")
+    return {str(one.get("InstanceGroupName")) for one in listed} if isinstance(listed, list) else set()
+
+
+def _of_file_system(path: str, before: Template, after: Template) -> Iterator[Finding]:
     """Changes of a file system that CloudFormation tries in place and FSx refuses."""
     for key in ("StorageCapacity", "LustreConfiguration/MetadataConfiguration/Iops"):
         old, new = _number(at(before, key)), _number(at(after, key))

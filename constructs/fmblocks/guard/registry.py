@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 # What the schema of a type omits: FSx's UpdateFileSystem takes none of these, so that CloudFormation replaces the file
-# system or fails. A test derives them from botocore's model of the API. StorageType stands in UpdateFileSystem for FSx
-# for Windows only.
+# system or fails. A test derives them from botocore's model of the API: what it takes at creation only. StorageType
+# stands in UpdateFileSystem for FSx for Windows.
 NOT_UPDATABLE: Mapping[str, tuple[str, ...]] = {
     "AWS::FSx::FileSystem": (
         "StorageType",
@@ -26,7 +26,6 @@ NOT_UPDATABLE: Mapping[str, tuple[str, ...]] = {
         "LustreConfiguration/ImportedFileChunkSize",
         "OpenZFSConfiguration/DeploymentType",
         "OpenZFSConfiguration/EndpointIpAddressRange",
-        "OpenZFSConfiguration/Options",
         "OpenZFSConfiguration/PreferredSubnetId",
         "OpenZFSConfiguration/RootVolumeConfiguration",
     ),

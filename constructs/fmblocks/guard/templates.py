@@ -96,9 +96,10 @@ def _modified(id: str, old: Template, new: Template, paths: Paths, parameters: C
         return Change(id, old["Type"], Action.MODIFY, Replacement.YES, ("Type",))
     change = Change(id, new["Type"], Action.MODIFY)
     for path, replacement in paths(new["Type"]).items():
-        if (before := at(old, path)) == (after := at(new, path)):
+        if _plain(before := at(old, path)) == _plain(after := at(new, path)):
             continue
         seen = not any(one.imported or one.target in parameters for one in references([before, after]))
+        seen = seen and not any(_intrinsic(value) and "Ref" not in value for value in (before, after))
         certain = replacement if seen else Replacement.MAYBE
         change = change.with_causes(Change(id, new["Type"], Action.MODIFY, certain, (path,)))
     return change
@@ -142,8 +143,23 @@ def at(resource: Template, path: str) -> Any:
         if part == "*":
             rest = "/".join(parts[index + 1 :])
             return [at({"Properties": item}, rest) if rest else item for item in value or ()]
+        if _intrinsic(value):
+            return value  # what is behind a function nobody knows here: all of it is compared
         value = value.get(part) if isinstance(value, Mapping) else None
     return value
+
+
+def _intrinsic(value: object) -> bool:
+    return isinstance(value, Mapping) and len(value) == 1 and next(iter(value)).startswith(("Fn::", "Ref"))
+
+
+def _plain(value: object) -> object:
+    """CloudFormation takes "1200" for a number and "true" for a truth."""
+    if isinstance(value, Mapping):
+        return {key: _plain(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(item) for item in value]
+    return str(value).lower() if isinstance(value, bool) else str(value) if isinstance(value, (int, float)) else value
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,12 +217,17 @@ def published(template: Template) -> dict[str, tuple[str, object]]:
 
 
 def inputs(template: Template) -> dict[str, str]:
-    """Template parameter → the SSM parameter that it reads."""
+    """Template parameter → the SSM parameter that it reads; those that no resource names change nothing."""
     return {
         key: str(parameter.get("Default", ""))
-        for key, parameter in template.get("Parameters", {}).items()
+        for key, parameter in _used_parameters(template).items()
         if str(parameter.get("Type", "")).startswith(f"{_PARAMETER}::Value<")
     }
+
+
+def _used_parameters(template: Template) -> Mapping[str, Template]:
+    named = {one.target for one in references(dict(resources(template)))}
+    return {key: parameter for key, parameter in template.get("Parameters", {}).items() if key in named}
 
 
 def unseen(old: Template, new: Template) -> list[str]:
@@ -215,12 +236,14 @@ def unseen(old: Template, new: Template) -> list[str]:
     read = sorted({*inputs(old).values(), *inputs(new).values()} - {""})
     if read:
         found.append(f"the values of {len(read)} SSM parameters: {', '.join(read)}")
-    keys = {key for one in (old, new) for key in one.get("Parameters", {}) if key not in inputs(one)}
+    keys = {key for one in (old, new) for key in _used_parameters(one) if key not in inputs(one)}
     if keys:
         found.append(f"the values of {len(keys)} template parameters: {', '.join(sorted(keys))}")
     imports = sorted({one.target for one in references([dict(old), dict(new)]) if one.imported})
     if imports:
         found.append(f"{len(imports)} imported values and dynamic references: {', '.join(imports)}")
+    if any(template.get("Mappings") for template in (old, new)):
+        found.append("what changes in mappings")
     if any(template.get("Conditions") for template in (old, new)):
         found.append("which conditions hold")
     if any(template.get("Transform") for template in (old, new)):

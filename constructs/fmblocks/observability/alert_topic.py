@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import aws_cdk as cdk
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
@@ -13,7 +15,7 @@ from fmblocks._edge import typed
 
 
 class AlertTopic(sns.Topic):
-    """An SNS topic for alarms: TLS only, encrypted, with addresses that have to be confirmed once.
+    """An SNS topic for alarms of the account: TLS only, encrypted, with addresses that have to be confirmed once.
 
     Args:
         key: its policy must let CloudWatch use it, as :class:`ProjectKey` does: an alarm that cannot use the key is
@@ -24,5 +26,22 @@ class AlertTopic(sns.Topic):
     @typed
     def __init__(self, scope: Construct, id: str, *, key: kms.IKey | None = None, email: Sequence[str] = ()) -> None:
         super().__init__(scope, id, master_key=key, enforce_ssl=True)
+        # A policy of one's own takes the place of that which lets the account publish, so it has to say who may.
+        stack = cdk.Stack.of(self)
+        alarms = stack.format_arn(
+            service="cloudwatch", resource="alarm", resource_name="*", arn_format=cdk.ArnFormat.COLON_RESOURCE_NAME
+        )
+        self.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="CloudWatchAlarms",
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                actions=["sns:Publish"],
+                resources=[self.topic_arn],
+                conditions={
+                    "StringEquals": {"aws:SourceAccount": stack.account},
+                    "ArnLike": {"aws:SourceArn": alarms},
+                },
+            )
+        )
         for address in email:
             self.add_subscription(subscriptions.EmailSubscription(address))

@@ -27,16 +27,16 @@ class DataReleaseSchedule(Construct):
 
     EventBridge Scheduler calls fsx:CreateDataRepositoryTask; there is no function in between. It delivers at least
     once, and a release that runs twice does no harm. FSx works on one task of a file system at a time: a call that
-    meets another one fails, and that is alarmed; the next run does what this one did not.
+    meets another one is tried a few times within the hour, which is alarmed; the next run does what this one did not.
 
-    A task that could not release a file writes a list of them into S3, below the first of the associations; nothing
-    else tells of it (FSx sends no event), so look there when space does not come back.
+    A task that could not release a file writes a list of them into S3, below the first association that
+    imports nothing; nothing else tells of it (FSx sends no event), so look there when space does not come back.
 
     Args:
         associations: of one file system, with ``auto_export``; their directories are released.
-        days_since_last_access: days that a file was neither read nor changed; 0 releases every exported file. Clients
-            that mount with ``noatime`` leave the time of the last read as it was.
-        schedule: ``cron(…)`` or ``rate(…)`` in UTC. Default: every night at three.
+        last_access: whole days that a file was neither read nor changed; 0 releases every exported file. Clients that
+            mount with ``noatime`` leave the time of the last read as it was.
+        schedule: default: every night at three, in UTC.
         alarm_topic: hears when a call fails. Default: the alarms have no action.
 
     Attributes:
@@ -56,17 +56,19 @@ class DataReleaseSchedule(Construct):
         id: str,
         *,
         associations: Sequence[DataRepositoryAssociation],
-        days_since_last_access: int,
-        schedule: str = NIGHTLY,
+        last_access: cdk.Duration,
+        schedule: scheduler.ScheduleExpression | None = None,
         alarm_topic: sns.ITopic | None = None,
     ) -> None:
         super().__init__(scope, id)
+        when = schedule or scheduler.ScheduleExpression.expression(NIGHTLY, cdk.TimeZone.ETC_UTC)
+        days = int(last_access.to_days())
         given = {
-            "release": Release(days_since_last_access=days_since_last_access, schedule=schedule),
+            "release": Release(days_since_last_access=days, schedule=when.expression_string),
             "data_repository_associations": [one.link for one in associations],
         }
         names = {
-            "release.days_since_last_access": "days_since_last_access",
+            "release.days_since_last_access": "last_access",
             "release.schedule": "schedule",
             "release": "associations",
         }
@@ -76,7 +78,9 @@ class DataReleaseSchedule(Construct):
             text = f"stand on {len(systems)} file systems: {', '.join(sorted(systems))}"
             raise FindingsError([fault("associations", text, "make a schedule for each of them")])
         (file_system,) = systems.values()
-        stack, first = cdk.Stack.of(self), associations[0]
+        stack = cdk.Stack.of(self)
+        # Reports where nothing is imported would stay objects; elsewhere they come back as files.
+        first = min(associations, key=lambda one: one.imports)
         group = scheduler.ScheduleGroup(self, "Group", removal_policy=cdk.RemovalPolicy.DESTROY)
         self.role = iam.Role(
             self,
@@ -102,24 +106,25 @@ class DataReleaseSchedule(Construct):
         self.schedule = scheduler.Schedule(
             self,
             "Schedule",
-            schedule=scheduler.ScheduleExpression.expression(schedule, cdk.TimeZone.ETC_UTC),
+            schedule=when,
             schedule_group=group,
             # Not all file systems of an account at the same minute.
             time_window=scheduler.TimeWindow.flexible(cdk.Duration.minutes(15)),
-            description=f"Releases exported files after {days_since_last_access} days",
+            description=f"Releases exported files after {days} days",
             target=targets.Universal(
                 service="fsx",
                 action="createDataRepositoryTask",
                 role=self.role,
+                retry_attempts=3,
+                max_event_age=cdk.Duration.hours(1),
                 policy_statements=[statement],
                 input=scheduler.ScheduleTargetInput.from_object(
                     {
                         "FileSystemId": file_system.file_system_id,
                         "Type": "RELEASE_DATA_FROM_FILESYSTEM",
-                        "Paths": [one.link.path for one in associations],
-                        "ReleaseConfiguration": {
-                            "DurationSinceLastAccess": {"Unit": "DAYS", "Value": days_since_last_access}
-                        },
+                        # Relative to the mount point; / alone is everything.
+                        "Paths": [one.link.path.lstrip("/") or "/" for one in associations],
+                        "ReleaseConfiguration": {"DurationSinceLastAccess": {"Unit": "DAYS", "Value": days}},
                         "Report": {
                             "Enabled": True,
                             "Format": "REPORT_CSV_20191124",

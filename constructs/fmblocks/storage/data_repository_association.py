@@ -46,7 +46,8 @@ class DataRepositoryAssociation(cdk.Resource):
             warns.
 
     Attributes:
-        data_repository_path: ``s3://bucket/prefix/``.
+        data_repository_path: ``s3://bucket/prefix/``, or ``s3://bucket``.
+        imports: whether anything is imported.
     """
 
     @typed
@@ -74,6 +75,7 @@ class DataRepositoryAssociation(cdk.Resource):
         before = list(file_system.links)
         self.link = RepositoryLink(path, name, prefix, auto_export, self)
         self.file_system = file_system
+        self.imports = bool(auto_import)
         links = [*before, self.link]
         # A prefix that is not known yet must not hide two directories that overlap.
         plain = [
@@ -112,7 +114,7 @@ class DataRepositoryAssociation(cdk.Resource):
         self.data_repository_path = f"s3://{bucket.bucket_name}/{prefix}" if prefix else f"s3://{bucket.bucket_name}"
         if bucket.encryption_key is not None and not isinstance(bucket.encryption_key, ProjectKey):
             # An imported key takes no statement: its owner has to let the role in.
-            bucket.encryption_key.add_to_resource_policy(data_repositories_statement(self))
+            bucket.encryption_key.add_to_resource_policy(data_repositories_statement(self, region=bucket.env.region))
         self.resource = fsx.CfnDataRepositoryAssociation(
             self,
             "Resource",
@@ -162,7 +164,8 @@ class DataRepositoryAssociation(cdk.Resource):
         pattern = f"arn:{cdk.Aws.PARTITION}:iam::{file_system_account}:role/{SERVICE_LINKED_ROLES}"
         return iam.PolicyStatement(
             sid="FsxDataRepositories",
-            principals=[iam.AnyPrincipal()],
+            # The account, not everybody: S3 takes a policy for everybody under a pattern for public, and refuses it.
+            principals=[iam.AccountPrincipal(file_system_account)],
             actions=[
                 "s3:AbortMultipartUpload",
                 "s3:DeleteObject",

@@ -27,7 +27,7 @@ class LustreAlarms(Construct):
         alarm_topic: what hears of them. Default: the alarms have no action.
 
     Attributes:
-        free_capacity_alarm: None without ``capacity_gib``.
+        free_capacity_alarm: None without ``capacity_gib``, or where it is a token.
         export_alarm: None without ``export_age``.
         import_alarm: None without ``import_age``.
     """

@@ -20,6 +20,7 @@ from constructs import Construct, Node
 from fmblocks._edge import check_arguments, cidr_of, label, member, typed, unresolved, zone_of
 from fmblocks.network.addresses import parse_cidr
 from fmblocks.storage import rules
+from fmblocks.storage.lustre_ports import LUSTRE_PORTS
 from fmblocks.storage.lustre_security_group import LustreSecurityGroup
 from fmblocks.storage.settings import (
     DataCompressionType,
@@ -33,8 +34,8 @@ from fmblocks.storage.settings import (
     default_metadata_mode,
 )
 
-# LNET. Source: FSx for Lustre User Guide, *File system access control with Amazon VPC*.
-_DEFAULT_PORT = ec2.Port.tcp_range(988, 1023)
+# LNET, from its first port to its last.
+_DEFAULT_PORT = ec2.Port.tcp_range(LUSTRE_PORTS[0][0], LUSTRE_PORTS[-1][-1])
 
 
 def _known(text: str) -> str | None:
@@ -90,16 +91,31 @@ class DataRepositoryPublisher(StrEnum):
     AUTO_EXPORT = "AutoExport"
 
 
-class _Measured(cdk.Resource):
-    """The metrics of a file system, made here or elsewhere, in the namespace AWS/FSx.
+class _LustreBase(cdk.Resource):
+    """What is the same whether the file system was made here or elsewhere; metrics are in the namespace AWS/FSx.
 
     Source: FSx for Lustre User Guide, *Amazon FSx for Lustre metrics and dimensions*.
     """
+
+    security_group: ec2.ISecurityGroup | None
 
     @property
     def file_system_id(self) -> str:
         """The id, ``fs-…``."""
         raise NotImplementedError
+
+    def add_client(self, name: str, group: ec2.ISecurityGroup, *, scope: Construct | None = None) -> None:
+        """Let the nodes that carry ``group`` mount the file system.
+
+        Does nothing where the file system's group is not a :class:`LustreSecurityGroup`: its rules are their owner's.
+
+        Args:
+            name: becomes part of the rules' construct ids.
+            group: carried by the nodes.
+            scope: where the rules go when it is of another stack than the file system. Default: the group.
+        """
+        if isinstance(self.security_group, LustreSecurityGroup):
+            self.security_group.add_client(name, group, scope=scope)
 
     def metric(
         self,
@@ -153,7 +169,7 @@ class _Measured(cdk.Resource):
 
 
 @jsii.implements(ec2.IConnectable)
-class LustreFileSystem(_Measured):
+class LustreFileSystem(_LustreBase):
     """A Lustre file system in one subnet, kept when its stack goes.
 
     Built on ``CfnFileSystem``: the L2 of aws-cdk-lib has no EFA and no metadata settings. The Lustre version is always
@@ -398,22 +414,9 @@ class LustreFileSystem(_Measured):
         """
         return _Imported(scope, id, file_system_id, dns_name, mount_name, security_group, efa_enabled)
 
-    def add_client(self, name: str, group: ec2.ISecurityGroup, *, scope: Construct | None = None) -> None:
-        """Let the nodes that carry ``group`` mount the file system.
-
-        Does nothing where the file system's group is not a :class:`LustreSecurityGroup`: its rules are their owner's.
-
-        Args:
-            name: becomes part of the rules' construct ids.
-            group: carried by the nodes.
-            scope: where the rules go when it is of another stack than the file system. Default: the group.
-        """
-        if isinstance(self.security_group, LustreSecurityGroup):
-            self.security_group.add_client(name, group, scope=scope)
-
 
 @jsii.implements(ec2.IConnectable)
-class _Imported(_Measured):
+class _Imported(_LustreBase):
     def __init__(
         self,
         scope: Construct,
@@ -433,6 +436,7 @@ class _Imported(_Measured):
         self.efa_enabled = efa_enabled
         self.availability_zone: str | None = None
         self.links: list[RepositoryLink] = []
+        self.security_group = security_group
         groups = [security_group] if security_group else []
         self._connections = ec2.Connections(security_groups=groups, default_port=_DEFAULT_PORT)
 
@@ -443,6 +447,3 @@ class _Imported(_Measured):
     @property
     def connections(self) -> ec2.Connections:
         return self._connections
-
-    def add_client(self, name: str, group: ec2.ISecurityGroup, *, scope: Construct | None = None) -> None:
-        """Clients of an imported file system are let in where it was made, or through ``connections``."""

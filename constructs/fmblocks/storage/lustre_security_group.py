@@ -11,6 +11,7 @@ from constructs import Construct
 
 from fmblocks._edge import typed
 from fmblocks.storage.file_system_security_group import FileSystemSecurityGroup
+from fmblocks.storage.lustre_ports import LUSTRE_PORTS
 
 
 class LustreSecurityGroup(FileSystemSecurityGroup):
@@ -28,8 +29,9 @@ class LustreSecurityGroup(FileSystemSecurityGroup):
         removal_policy: of the group and its rules; a kept file system needs them kept. Default: DESTROY.
     """
 
-    # Source: FSx for Lustre User Guide, *File system access control with Amazon VPC*.
-    PORTS: ClassVar = {"Lnet": ("tcp", 988, 988), "LnetHigh": ("tcp", 1018, 1023)}
+    PORTS: ClassVar = {
+        name: ("tcp", first, last) for name, (first, last) in zip(("Lnet", "LnetHigh"), LUSTRE_PORTS, strict=True)
+    }
     TRAFFIC: ClassVar = "Lustre LNET"
 
     @typed

@@ -33,6 +33,8 @@ class IOpenZfsFileSystem(Protocol):
     @property
     def connections(self) -> ec2.Connections: ...
     def add_client(self, name: str, group: ec2.ISecurityGroup, *, scope: Construct | None = None) -> None: ...
+    def metric_storage_capacity(self) -> cloudwatch.Metric: ...
+    def metric_used_storage_capacity(self) -> cloudwatch.Metric: ...
 
 
 class _NfsFileSystem(cdk.Resource):
@@ -105,7 +107,7 @@ class OpenZfsFileSystem(_NfsFileSystem):
             deleted.
 
     Raises:
-        FindingsError: rules FMB-63, 65, 66 and 68, FSX-30. FMB-64 warns.
+        FindingsError: rules FMB-63, 65, 66 and 68, FSX-30. FMB-64 and 75 warn.
     """
 
     @typed
@@ -137,6 +139,7 @@ class OpenZfsFileSystem(_NfsFileSystem):
             rules.OPEN_ZFS,
             {
                 "deployment_type": deployment_type,
+                "region": None if cdk.Token.is_unresolved(region := cdk.Stack.of(self).region) else region,
                 "throughput_capacity_mbps": throughput_capacity_mbps,
                 "capacity_gib": capacity_gib,
                 "iops": iops,

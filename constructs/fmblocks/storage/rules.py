@@ -529,6 +529,31 @@ def home_disputed(*, deployment_type: OpenZfsDeploymentType, throughput_capacity
         yield Violation("throughput_capacity_mbps", text, f"take {next_one} unless you have seen it work")
 
 
+# Source: FSx for OpenZFS User Guide, *Available AWS Regions*, as far as its table was at hand.
+_NO_HA_1 = frozenset(
+    {
+        "ap-northeast-1", "ap-south-1", "ap-southeast-1", "ap-southeast-2", "ca-central-1", "us-east-1", "us-east-2",
+        "us-gov-west-1", "us-west-2",
+    }
+)  # fmt: skip
+_NO_GENERATION_2 = frozenset(
+    {
+        "ap-east-1", "ap-east-2", "ap-northeast-3", "ap-southeast-3", "ap-southeast-4", "ap-southeast-5",
+        "ap-southeast-6", "ap-southeast-7", "us-gov-east-1",
+    }
+)  # fmt: skip
+
+
+@rule("FMB-75")
+def home_region(*, deployment_type: OpenZfsDeploymentType, region: str | None) -> Iterator[Violation]:
+    """Not every Region sells every type; the list moves, so this is a warning."""
+    kind = OpenZfsDeploymentType
+    missing = {kind.SINGLE_AZ_HA_1: _NO_HA_1, kind.SINGLE_AZ_2: _NO_GENERATION_2, kind.SINGLE_AZ_HA_2: _NO_GENERATION_2}
+    if region in missing.get(deployment_type, ()):
+        other = kind.SINGLE_AZ_HA_2 if deployment_type is kind.SINGLE_AZ_HA_1 else kind.SINGLE_AZ_HA_1
+        yield Violation("deployment_type", f"{deployment_type} is not listed for {region}", f"check, or use {other}")
+
+
 # GiB on SSD. Source: API:fsx CreateFileSystem, StorageCapacity.
 _OPEN_ZFS_LEAST, _OPEN_ZFS_MOST = 64, 524288
 
@@ -602,7 +627,7 @@ def buckets(*, noncurrent_version_days: int, intelligent_tiering_after_days: int
         yield Violation("intelligent_tiering_after_days", text, "0 moves every object at once")
 
 
-OPEN_ZFS = ("FMB-63", "FMB-64", "FMB-65", "FMB-66", "FMB-68", "FSX-30")
+OPEN_ZFS = ("FMB-63", "FMB-64", "FMB-65", "FMB-66", "FMB-68", "FMB-75", "FSX-30")
 HOME = (*OPEN_ZFS, "FMB-67")
 LUSTRE = (
     "FSX-02", "FSX-03", "FSX-05", "FSX-07", "FSX-08", "FSX-09", "FSX-10", "FSX-11", "FSX-12", "FSX-13", "FSX-20",
