@@ -45,7 +45,7 @@ from fmblocks.storage.settings import Lustre, Storage
 # Made here: they look at other findings, or at what is absent.
 PROJECT_RULES = frozenset({"FMB-11", "FMB-22"})
 # What only the project file can be wrong about: no construct says it again.
-PROJECT_ONLY = PROJECT_RULES | {"FSX-16", "FSX-29", "HP-22", "HP-29", "NET-06"}
+PROJECT_ONLY = PROJECT_RULES | {"FSX-16", "FSX-29", "HP-22", "HP-29", "NET-06", "FMB-76"}
 _LATER = "this version does not build it yet: leave the key out"
 
 
@@ -162,10 +162,16 @@ def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Fin
         "endpoint_services": project.network.endpoint_services,
         "endpoint_availability_zones": project.network.endpoint_availability_zones,
     }
-    for finding in check((*network_rules.RULES, *network_rules.EXISTING), network, path="network"):
-        if project.network.vpc is not None and finding.path == "network.availability_zones":
-            finding = replace(finding, path="network.vpc.private_subnets")
-        yield finding
+    yield from check(network_rules.EXISTING, network, path="network")
+    if project.network.vpc is None:
+        yield from check(network_rules.RULES, network, path="network")
+    else:
+        places = {
+            "network.availability_zones": "network.vpc.private_subnets",
+            "network.cidr": "network.vpc.cidr",
+        }
+        for finding in check(network_rules.OF_EXISTING, network, path="network"):
+            yield replace(finding, path=places.get(finding.path, finding.path))
     yield from check(network_rules.WHOLE, network)
     yield from check(governance_rules.RULES, {"tags": project.tags, "suppress": project.suppress})
     prometheus = _fields(project.observability.prometheus)
@@ -243,9 +249,10 @@ def _check_lustre(project: Project, lustre: Lustre) -> Iterator[Finding]:
         told = {
             **_fields(link),
             "region": project.region,
+            "given": link.model_fields_set,
             "bucket_versioned": link.bucket_versioned or link.bucket is None,  # created ones are
         }
-        yield from check(storage_rules.ASSOCIATION, told, path=f"{where}.data_repository_associations[{index}]")
+        yield from check(storage_rules.ASSOCIATION_PROJECT, told, path=f"{where}.data_repository_associations[{index}]")
     if project.training is not None:
         mounted = {**values, "node_groups": project.training.node_groups, "types": project.instance_types}
         yield from check(storage_rules.CLIENTS, mounted, path=where)

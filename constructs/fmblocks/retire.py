@@ -43,6 +43,7 @@ def steps(project: Project) -> Iterator[Step]:
     name, lustre, home = project.name, project.storage.lustre, project.storage.home
     made_lustre = lustre is not None and lustre.existing is None
     network = project.network
+    yield Step("be in the right place: what follows deletes by names", "", tuple(_place(project)))
     yield Step(
         "write down what stays: afterwards no stack knows it",
         "",
@@ -52,11 +53,12 @@ def steps(project: Project) -> Iterator[Step]:
         seen = "--namespace AWS/FSx --metric-name AgeOfOldestQueuedMessage --statistics Maximum --period 60"
         dimensions = "Name=FileSystemId,Value=$LUSTRE Name=Publisher,Value=AutoExport"
         yield Step(
-            "stop the jobs, and wait until every change is exported: the last values are 0, or changes are lost",
+            "stop the jobs, and wait until every change is exported: the last value is 0; no value says nothing",
             "",
             (
                 f"aws cloudwatch get-metric-statistics {seen} --dimensions {dimensions}"
-                " --start-time $(date -u -d -1hour +%FT%TZ) --end-time $(date -u +%FT%TZ)",
+                " --start-time $(date -u -d -1hour +%FT%TZ) --end-time $(date -u +%FT%TZ)"
+                " --query 'sort_by(Datapoints, &Timestamp)[].Maximum' --output text",
             ),
         )
     # By their names: a stack that the file has lost is deployed all the same, and bills.
@@ -82,6 +84,14 @@ def steps(project: Project) -> Iterator[Step]:
         "a month for each key",
         ("aws kms schedule-key-deletion --key-id $KEY --pending-window-in-days 30",),
     )
+
+
+def _place(project: Project) -> Iterator[str]:
+    yield "set -eu"
+    if project.region is not None:
+        yield f"export AWS_REGION={project.region} AWS_DEFAULT_REGION={project.region}"
+    if project.account is not None:
+        yield f'test "$(aws sts get-caller-identity --query Account --output text)" = {project.account}'
 
 
 def _ids(name: str, network: Network, *, lustre: bool, made_lustre: bool, home: bool) -> Iterator[str]:
@@ -141,7 +151,11 @@ def _data(project: Project, *, made_lustre: bool) -> Iterator[Step]:
         yield Step(
             "delete the backups that nobody will restore, one by one",
             "backups, by the GB",
-            ("aws fsx describe-backups --query Backups[].BackupId --output text",),
+            tuple(
+                f"aws fsx describe-backups --filters Name=file-system-id,Values={system}"
+                " --query 'Backups[].BackupId' --output text"
+                for system in (*(["$LUSTRE"] if lustre and lustre.backups else []), *(["$HOME_SYSTEM"] if home else []))
+            ),
         )
     yield Step(
         "empty and delete the buckets, every version; not yours, nor those that earlier changes left",

@@ -298,6 +298,7 @@ class FoundationStack(cdk.Stack):
                 auto_export=link.auto_export,
                 batch_import_metadata_on_create=link.batch_import_metadata_on_create,
                 imported_file_chunk_size_mib=link.imported_file_chunk_size_mib,
+                bucket_versioned=link.bucket_versioned or link.bucket is None,
             )
             made.append(one)
         return made

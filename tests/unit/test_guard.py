@@ -168,7 +168,7 @@ def test_a_chain_is_followed_to_its_end() -> None:
     assert found == {"Vpc": "FMB-49", "Fs": "FSX-25", "Link": "DRA-12"}
 
 
-def test_what_a_stack_publishes_is_guarded_whatever_it_is() -> None:
+def test_subnets_and_groups_that_a_stack_publishes_are_guarded() -> None:
     def published(description: str, *, write: bool = True) -> dict[str, Any]:
         parameter = resource("AWS::SSM::Parameter", Name="/x/group", Value={"Fn::GetAtt": ["Group", "GroupId"]})
         group = resource("AWS::EC2::SecurityGroup", GroupDescription=description)
@@ -500,8 +500,8 @@ def test_two_templates_allowed(files: tuple[str, str]) -> None:
 @pytest.mark.parametrize(
     ("words", "text"),
     [
-        ((), "name a project file, or --template OLD NEW"),
-        (("x.yaml", "--template", "OLD", "NEW"), "name a project file, or --template OLD NEW"),
+        ((), "name either a project file or --template OLD NEW"),
+        (("x.yaml", "--template", "OLD", "NEW"), "name either a project file or --template OLD NEW"),
         (("--template", "missing.json", "NEW"), "missing.json cannot be read: FileNotFoundError"),
         (("--template", "OLD", "broken.json"), "broken.json:2: is no JSON"),
         (("--template", "OLD", "list.json"), "list.json is no template: it has no Resources"),
@@ -521,4 +521,16 @@ def test_what_cannot_be_looked_at(
     done = run(*(named.get(word, word) for word in words))
     assert done.exit_code == 2
     assert text in done.stderr
-    assert done.stdout == ""
+    assert (done.stdout == "") == ("--allow" not in words)
+
+
+def test_a_backup_is_not_empty() -> None:
+    old, new = (template(Fs=resource(FILE_SYSTEM, **more)) for more in ({}, {"BackupId": "backup-1"}))
+    (finding,) = step(old, new)
+    assert "would be replaced: BackupId; the new one holds what the backup holds" in finding.message
+
+
+def test_what_may_not_be_there_any_more() -> None:
+    old = template(Fs=resource(FILE_SYSTEM))
+    new = template(Fs={**resource(FILE_SYSTEM), "Condition": "Never"})
+    assert "the file system may be replaced: Condition" in texts(step(old, new))

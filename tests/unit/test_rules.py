@@ -374,7 +374,13 @@ FILE_SYSTEM = ExistingLustre(
     security_group_id="sg-0123456789abcdef0",
     availability_zone="usw2-az2",
 )
-STANDS = {"existing": FILE_SYSTEM, "vpc_given": True, "efa_enabled": False, "efa_security_group_given": False}
+STANDS = {
+    "existing": FILE_SYSTEM,
+    "region": "us-west-2",
+    "vpc_given": True,
+    "efa_enabled": False,
+    "efa_security_group_given": False,
+}
 
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("NET-01", {"cidr": "10.0.0.0/28", "vpc": VPC}, {"cidr": "10.0.0.0/29", "vpc": VPC}, "vpc.cidr: 10.0.0.0/29 is smaller than a VPC can be; the smallest is a /28"),
@@ -405,6 +411,16 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-67", {"mount_path": "/home", "lustre_mount_path": "/fsx"}, {"mount_path": "/fsx/home", "lustre_mount_path": "/fsx"}, "/fsx/home and /fsx of Lustre lie inside each other"),
     ("FMB-68", {"automatic_backup_retention_days": 90}, {"automatic_backup_retention_days": 91}, "automatic_backup_retention_days: 91 is not between 0 and 90"),
     ("FMB-68", {"automatic_backup_retention_days": 0}, {"automatic_backup_retention_days": -1}, "-1 is not between 0 and 90"),
+    ("FMB-57", {**STANDS, "region": None}, {**STANDS, "region": "eu-west-1"}, "existing.dns_name: fs-0123456789abcdef0.fsx.us-west-2.amazonaws.com is not in eu-west-1"),
+    ("FMB-57", STANDS, {**STANDS, "existing": FILE_SYSTEM.model_copy(update={"file_system_id": "fs-0123456789abcdef1"})}, "is the name of fs-0123456789abcdef0, not of fs-0123456789abcdef1"),
+    ("FMB-76", {"alerts": Alerts(email=("a@example.com",))}, {"alerts": Alerts(email=("a@example.com",), topic_arn=TOPIC)}, "alerts.email: a@example.com would hear nothing"),
+    ("FMB-76", {"alerts": None}, {"alerts": Alerts(email=("a@example.com", "b@example.com"), topic_arn=TOPIC)}, "a@example.com, b@example.com would hear nothing"),
+    ("FMB-77", {"bucket": "data", "given": {"bucket", "bucket_region"}, "bucket_region": "us-east-1"}, {"bucket": None, "given": {"bucket_region"}, "bucket_region": "us-east-1"}, "bucket_region: is about a bucket that is there, and the association gets one of its own"),
+    ("FMB-77", {"bucket": None, "given": set(), "bucket_region": None}, {"bucket": "data", "given": {"bucket_region"}, "bucket_region": "eu-middle-1"}, "bucket_region: eu-middle-1 is not an AWS region"),
+    ("FMB-61", {"release": Release(days_since_last_access=1, schedule="cron(59 23 * * ? *)"), "data_repository_associations": [LINK]}, {"release": Release(days_since_last_access=1, schedule="cron(60 23 * * ? *)"), "data_repository_associations": [LINK]}, "release.schedule: cron(60 23 * * ? *) has no minute 60: the last is 59"),
+    ("FMB-61", {"release": Release(days_since_last_access=1, schedule="cron(0 */6 * * ? *)"), "data_repository_associations": [LINK]}, {"release": Release(days_since_last_access=1, schedule="cron(0 24 * * ? *)"), "data_repository_associations": [LINK]}, "has no hour 24: the last is 23"),
+    ("FMB-61", {"release": Release(days_since_last_access=1, schedule="cron(0 3 1 * ? *)"), "data_repository_associations": [LINK]}, {"release": Release(days_since_last_access=1, schedule="cron(0 3 * * * *)"), "data_repository_associations": [LINK]}, "has to have ? for the day of the month or for that of the week"),
+    ("FMB-52", {"endpoint_services": ["bedrock-runtime", "ssmmessages"], "endpoint_availability_zones": ["a"], "availability_zones": ["a"]}, {"endpoint_services": ["ecr-api"], "endpoint_availability_zones": ["a"], "availability_zones": ["a"]}, "ecr-api is no endpoint's name; did you mean ecr.api?"),
     ("FMB-69", {"noncurrent_version_days": 1, "intelligent_tiering_after_days": 0}, {"noncurrent_version_days": 0, "intelligent_tiering_after_days": None}, "noncurrent_version_days: 0 would leave nothing to bring back"),
     ("FMB-69", {"noncurrent_version_days": 7, "intelligent_tiering_after_days": None}, {"noncurrent_version_days": 7, "intelligent_tiering_after_days": -1}, "intelligent_tiering_after_days: -1 is no age"),
     ("FMB-58", {"deployment_type": P2, "backup_id": "backup-0123456789abcdef0"}, {"deployment_type": P2, "backup_id": "fs-1"}, "backup_id: fs-1 is no id of a backup; write one like backup-"),

@@ -14,7 +14,7 @@ import typer
 
 from fmblocks.cli.terminal import tell
 from fmblocks.findings import FindingsError, Severity
-from fmblocks.guard.judgement import StackChange, judge, unknown_allowances
+from fmblocks.guard.judgement import StackChange, judge
 from fmblocks.guard.templates import Action, Replacement, Template, compare, unseen
 from fmblocks.project import Project
 
@@ -43,7 +43,7 @@ def guard(
     """
     allowed = allow or []
     if (project is None) == (template is None):
-        _stop("name a project file, or --template OLD NEW")
+        _stop("name either a project file or --template OLD NEW")
     if template is not None:
         old, new = (_read(file) for file in template)
         stacks = [StackChange(template[1].name, old, new, tuple(compare(old, new)))]
@@ -52,8 +52,6 @@ def guard(
         assert project is not None
         stacks, notes = _live(project)
     refused = judge(stacks)
-    for word in unknown_allowances(refused, allowed):
-        _stop(f"--allow {word} names nothing that is refused")
     findings = judge(stacks, allow=allowed)
     if as_json:
         shown = [{"stack": one.name, "new": one.old is None, "changes": _counts(one)} for one in stacks]
@@ -69,6 +67,8 @@ def guard(
     typer.echo(
         f"refused: {errors}, warnings: {len(findings) - errors}, allowed: {len(refused) - len(findings)}", err=True
     )
+    for word in unknown_allowances(refused, allowed):
+        _stop(f"--allow {word} names nothing that is refused")
     raise typer.Exit(1 if errors else 0)
 
 
@@ -95,7 +95,7 @@ def _read(file: Path) -> Template:
     except (OSError, UnicodeDecodeError) as error:
         _stop(f"{file} cannot be read: {error.__class__.__name__}")
     except json.JSONDecodeError as error:
-        _stop(f"{file}:{error.lineno}: is no JSON; `cdk synth` and `aws cloudformation get-template` write it")
+        _stop(f"{file}:{error.lineno}: is no JSON; take one of cdk.out, or what get-template of the AWS CLI writes")
     if isinstance(found, dict) and isinstance(found.get("TemplateBody"), dict):
         found = found["TemplateBody"]  # the answer of get-template
     if not isinstance(found, dict) or not isinstance(found.get("Resources"), dict):
@@ -143,6 +143,8 @@ def _live(file: Path) -> tuple[list[StackChange], list[str]]:
 
 
 def _synthesize(file: Path, folder: str) -> None:
+    if not Path("cdk.json").is_file():
+        _stop("no cdk.json here: run it in the folder of the app")
     command = ["npx", "cdk", "synth", "--quiet", "-c", f"project={file}", "--output", folder]
     try:
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, text=True, check=False)

@@ -59,7 +59,8 @@ _GUARDED: Mapping[str, _Guarded] = {
     ),
     "AWS::APS::Scraper": _Guarded("AMP-05", "scraper", "it collects nothing meanwhile", Severity.WARNING),
 }
-# Whatever a stack publishes was built on by another one.
+# What a stack publishes was built on by another one.
+_BUILT_ON = ("AWS::EC2::Subnet", "AWS::EC2::SecurityGroup")
 _PUBLISHED = _Guarded("FMB-49", "published resource", "what was built on it follows it")
 
 
@@ -131,7 +132,7 @@ def _allowed(finding: Finding, allow: Collection[str]) -> bool:
 
 def _of_change(stack: StackChange, old: Template, change: Change, others: Iterable[Change]) -> Iterator[Finding]:
     guarded = _GUARDED.get(change.resource_type)
-    if guarded is None and change.logical_id in _published_ids(old):
+    if guarded is None and change.resource_type in _BUILT_ON and change.logical_id in _published_ids(old):
         noun = change.resource_type.rsplit("::", 1)[-1]
         guarded = replace(_PUBLISHED, noun=f"published {noun}")
     if guarded is None or change.action is Action.ADD:
@@ -142,16 +143,15 @@ def _of_change(stack: StackChange, old: Template, change: Change, others: Iterab
         text = f"the {guarded.noun} would {_leave(before)}"
         if new := _renamed_to(stack, change, before, others):
             text += f": its construct is called {new} now, and CloudFormation makes a new one"
-        hint = "call the construct as before" if new else "leave it in the project, or move what it holds first"
+        hint = "give it its old name back" if new else "leave it in the project, or move what it holds first"
         yield _finding(guarded.rule, guarded.severity, path, text, hint)
         return
     after = resources(stack.new)[change.logical_id]
     if change.replacement is not Replacement.NO:
         sure = "would" if change.replacement is Replacement.YES else "may"
         causes = "; ".join(f"{cause} {_values(before, after, cause)}".rstrip() for cause in change.causes)
-        text = (
-            f"the {guarded.noun} {sure} be replaced: {causes}; {guarded.loss}, and the old one would {_replaced(after)}"
-        )
+        loss = "the new one holds what the backup holds" if "BackupId" in change.causes else guarded.loss
+        text = f"the {guarded.noun} {sure} be replaced: {causes}; {loss}, and the old one would {_replaced(after)}"
         yield _finding(_rule(guarded, change), guarded.severity, path, text, "put the old value back")
     else:
         yield from _in_place(change.resource_type, path, before, after)

@@ -95,6 +95,8 @@ def _modified(id: str, old: Template, new: Template, paths: Paths, parameters: C
     if old["Type"] != new["Type"]:
         return Change(id, old["Type"], Action.MODIFY, Replacement.YES, ("Type",))
     change = Change(id, new["Type"], Action.MODIFY)
+    if old.get("Condition") != new.get("Condition"):  # it may not be there any more
+        change = Change(id, new["Type"], Action.MODIFY, Replacement.MAYBE, ("Condition",))
     for path, replacement in paths(new["Type"]).items():
         if _plain(before := at(old, path)) == _plain(after := at(new, path)):
             continue

@@ -210,6 +210,10 @@ def endpoints(
             yield Violation(key, f"{name} is no endpoint's name", f"write {_SERVICES_BY_OTHER_NAMES[name]}")
         elif not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", name):
             yield Violation(key, f"{name} is no endpoint's name", "write one like ecr.api")
+        elif name not in CLOSED_NETWORK_SERVICES and (
+            alike := difflib.get_close_matches(name, CLOSED_NETWORK_SERVICES, n=1, cutoff=0.85)
+        ):
+            yield Violation(key, f"{name} is no endpoint's name", f"did you mean {alike[0]}?")
     for name in sorted({one for one in endpoint_services if list(endpoint_services).count(one) > 1}):
         yield Violation(key, f"{name} stands twice, and a VPC takes one endpoint of a service", "name it once")
     if endpoint_services and not endpoint_availability_zones:
@@ -322,6 +326,8 @@ RULES = (
 )  # fmt: skip
 # What only a project file says.
 EXISTING = ("FMB-54", "FMB-55")
+# Of the zones and the range of an existing VPC.
+OF_EXISTING = ("NET-01", "FMB-17", "FMB-01", "FMB-02", "FMB-03", "FMB-04", "FMB-14")
 # About a key that stands outside network.
 WHOLE = ("FMB-05",)
 # Of endpoints in subnets that are given.

@@ -43,6 +43,14 @@ def unbuilt(*, given: Collection[str], grafana: Grafana | None, alerts: Alerts |
         yield Violation("alerts.repeat_interval", _CHECKED_ONLY, "leave it out to deploy: alarms are told once")
 
 
+@rule("FMB-76")
+def somebody_hears(*, alerts: Alerts | None) -> Iterator[Violation]:
+    """Alarms reach an address or a topic that is there, not both: of somebody's topic the subscriptions are theirs."""
+    if alerts is not None and alerts.topic_arn is not None and alerts.email:
+        text = f"{', '.join(alerts.email)} would hear nothing: who hears of topic_arn is said where it was made"
+        yield Violation("alerts.email", text, "leave one of the two out")
+
+
 @rule("AMP-03")
 def scrape_interval(*, collector: Collector | None, scrape_interval: str | None) -> Iterator[Violation]:
     """A managed collector scrapes every 30 seconds at most."""
@@ -228,5 +236,5 @@ def grafana_region(*, grafana: Grafana | None, region: str | None) -> Iterator[V
 RULES = ("FMB-15",)
 OBSERVABILITY = (
     "AMG-01", "AMG-03", "AMG-04", "AMG-05", "AMG-06", "AMG-09", "AMP-03", "AMP-04", "AMP-08", "FMB-34", "FMB-35",
-    "FMB-36", "FMB-37", "FMB-38", "FMB-39",
+    "FMB-36", "FMB-37", "FMB-38", "FMB-39", "FMB-76",
 )  # fmt: skip

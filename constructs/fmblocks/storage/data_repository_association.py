@@ -39,6 +39,7 @@ class DataRepositoryAssociation(cdk.Resource):
         batch_import_metadata_on_create: list what the bucket already holds when the link is made: auto-import covers
             only later changes. Create-only. Default: true.
         imported_file_chunk_size_mib: MiB of an imported file on one disk, 1 to 512000. Default: 1024, chosen by FSx.
+        bucket_versioned: whether the bucket is known to keep versions. Default: what this app says of it.
         removal_policy: what becomes of the link; files and objects stay in any case. Default: DESTROY.
 
     Raises:
@@ -64,6 +65,7 @@ class DataRepositoryAssociation(cdk.Resource):
         auto_export: Sequence[DataRepositoryEvent] = (),
         batch_import_metadata_on_create: bool = True,
         imported_file_chunk_size_mib: int | None = None,
+        bucket_versioned: bool | None = None,
         removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.DESTROY,
     ) -> None:
         super().__init__(scope, id)
@@ -94,7 +96,7 @@ class DataRepositoryAssociation(cdk.Resource):
             "data_repository_associations": plain,
             "auto_import": auto_import,
             "auto_export": auto_export,
-            "bucket_versioned": _versioned(bucket),
+            "bucket_versioned": _versioned(bucket) if bucket_versioned is None else bucket_versioned,
             "bucket_region": _known(bucket.env.region),
             "region": _known(cdk.Stack.of(self).region),
         }

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fmblocks.catalog import Types
+from fmblocks.catalog import REGIONS, Types
 from fmblocks.findings import Violation, choice, rule
 from fmblocks.storage.settings import (
     DataCompressionType,
@@ -390,7 +390,10 @@ _TAKEN = (
     "/opt/sagemaker",
     "/opt/slurm",
     "/home",
-    *(f"/{name}" for name in ["bin", "boot", "dev", "etc", "lib", "proc", "root", "run", "sbin", "sys", "usr", "var"]),
+    *(
+        f"/{name}"
+        for name in ["bin", "boot", "dev", "etc", "lib", "proc", "root", "run", "sbin", "sys", "tmp", "usr", "var"]
+    ),
 )
 
 
@@ -423,7 +426,12 @@ def made_or_existing(*, existing: ExistingLustre | None, given: Collection[str])
 
 @rule("FMB-57")
 def existing(
-    *, existing: ExistingLustre | None, vpc_given: bool, efa_enabled: bool, efa_security_group_given: bool
+    *,
+    existing: ExistingLustre | None,
+    vpc_given: bool,
+    efa_enabled: bool,
+    efa_security_group_given: bool,
+    region: str | None,
 ) -> Iterator[Violation]:
     """An existing file system is named whole, and stands in a VPC that is named too."""
     if existing is None:
@@ -448,6 +456,13 @@ def existing(
     ):
         if not re.fullmatch(pattern, value):
             yield Violation(f"existing.{key}", f"{value} is none", f"write one like {example}, as FSx shows it")
+    named, _, rest = existing.dns_name.partition(".fsx.")
+    if rest and named != existing.file_system_id:
+        text = f"{existing.dns_name} is the name of {named}, not of {existing.file_system_id}"
+        yield Violation("existing.dns_name", text, "write both of one file system")
+    elif rest and region and not rest.startswith(f"{region}."):
+        text = f"{existing.dns_name} is not in {region}"
+        yield Violation("existing.dns_name", text, "name a file system of the Region")
 
 
 # Source: API:fsx LustreLogCreateConfiguration, Destination.
@@ -478,7 +493,7 @@ def backup(*, deployment_type: DeploymentType, backup_id: str | None) -> Iterato
 
 
 # What EventBridge Scheduler takes. Source: EventBridge Scheduler User Guide, *Schedule types*.
-_SCHEDULE = r"cron\(\S+( \S+){5}\)|rate\([1-9]\d* (minute|hour|day)s?\)"
+_SCHEDULE = r"cron\((?P<fields>[0-9A-Z*?/,#-]+( [0-9A-Z*?/,#-]+){5})\)|rate\([1-9]\d* (minute|hour|day)s?\)"
 
 
 @rule("FMB-61")
@@ -492,9 +507,24 @@ def release(*, release: Release | None, data_repository_associations: Sequence[L
     if release.days_since_last_access < 0:
         text = f"{release.days_since_last_access} is less than 0"
         yield Violation("release.days_since_last_access", text, "0 releases every exported file")
-    if not re.fullmatch(_SCHEDULE, release.schedule):
-        text = f"{release.schedule} is neither cron(…) with six fields nor rate(…)"
-        yield Violation("release.schedule", text, "write one like cron(0 3 * * ? *)")
+    if fault := _schedule_fault(release.schedule):
+        yield Violation("release.schedule", f"{release.schedule} {fault}", "write one like cron(0 3 * * ? *)")
+
+
+def _schedule_fault(schedule: str) -> str | None:
+    """What is wrong with a schedule, as far as a file can tell."""
+    found = re.fullmatch(_SCHEDULE, schedule)
+    if found is None:
+        return "is neither cron(…) with six fields nor rate(…)"
+    if found["fields"] is None:
+        return None
+    minutes, hours, day, _month, weekday, _year = found["fields"].split(" ")
+    for field, unit, most in ((minutes, "minute", 59), (hours, "hour", 23)):
+        if any(int(number) > most for number in re.findall(r"\d+", field)):
+            return f"has no {unit} {field}: the last is {most}"
+    if (day == "?") == (weekday == "?"):
+        return "has to have ? for the day of the month or for that of the week, and not for both"
+    return None
 
 
 _OPEN_ZFS_1 = (64, 128, 256, 512, 1024, 2048, 3072, 4096)
@@ -867,6 +897,19 @@ def exported_deletions(*, auto_export: Sequence[DataRepositoryEvent], bucket_ver
         yield Violation("auto_export", text, hint)
 
 
+@rule("FMB-77")
+def about_a_named_bucket(
+    *, bucket: str | None, given: Collection[str], bucket_region: str | None
+) -> Iterator[Violation]:
+    """What is said about a bucket is about one that is named; a Region is one."""
+    for key in ("bucket_region", "bucket_versioned") if bucket is None else ():
+        if key in given:
+            text = "is about a bucket that is there, and the association gets one of its own"
+            yield Violation(key, text, "name the bucket, or leave the key out")
+    if bucket_region is not None and bucket_region not in REGIONS:
+        yield Violation("bucket_region", f"{bucket_region} is not an AWS region", "check the spelling")
+
+
 @rule("FMB-60")
 def same_region(
     *, auto_import: Sequence[DataRepositoryEvent], bucket_region: str | None, region: str | None
@@ -880,6 +923,8 @@ def same_region(
 ASSOCIATIONS = ("DRA-01", "DRA-02", "DRA-03", "DRA-04", "DRA-11", "FMB-08", "FMB-13", "FMB-61")
 ASSOCIATION = ("DRA-06", "DRA-07", "FMB-59", "FMB-60")
 ASSOCIATION_CONSTRUCT = ("DRA-01", "DRA-03", "DRA-04", *ASSOCIATION)
+# What only a project file can say.
+ASSOCIATION_PROJECT = (*ASSOCIATION, "FMB-77")
 RULES = (*LUSTRE, "HP-14", *ASSOCIATIONS)
 # Of an existing file system nobody knows the type.
 RULES_OF_EXISTING = ("HP-14", "DRA-01", "DRA-03", "DRA-04", "FMB-08", "FMB-13", "FMB-61")
