@@ -14,7 +14,7 @@ import typer
 
 from fmblocks.cli.terminal import tell
 from fmblocks.findings import FindingsError, Severity
-from fmblocks.guard.judgement import StackChange, judge
+from fmblocks.guard.judgement import StackChange, judge, unknown_allowances
 from fmblocks.guard.templates import Action, Replacement, Template, compare, unseen
 from fmblocks.project import Project
 
