@@ -39,6 +39,10 @@ def left(aws: LocalAws) -> dict[str, int]:
     }
 
 
+def buckets(aws: LocalAws) -> list[str]:
+    return [bucket["Name"] for bucket in aws.client("s3").list_buckets()["Buckets"]]
+
+
 def test_a_first_creation_that_fails_leaves_no_file_system(aws: LocalAws, project: Path) -> None:
     """Something stands in the way of a parameter that is written after the file system is up."""
     aws.run("true")
@@ -49,6 +53,10 @@ def test_a_first_creation_that_fails_leaves_no_file_system(aws: LocalAws, projec
     assert aws.status(FOUNDATION) == "ROLLBACK_COMPLETE"
     assert left(aws) == before
     assert before["file systems"] == 0
+    # S3 has written into the log bucket meanwhile: it stays, and does not stop the way back.
+    (logs,) = (name for name in buckets(aws) if "-logs" in name)
+    assert aws.client("s3").list_objects_v2(Bucket=logs)["KeyCount"] > 0
+    assert [name for name in buckets(aws) if "trial-g6" in name] == [logs]
 
 
 def test_the_way_back_leads_over_the_lock(aws: LocalAws, project: Path) -> None:

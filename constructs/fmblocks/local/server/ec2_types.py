@@ -19,6 +19,7 @@ from fmblocks.local.server.engine import (
     publish_image,
     register,
     unique,
+    write_access_log,
 )
 from fmblocks.local.server.schema_types import live
 
@@ -35,7 +36,8 @@ def install() -> None:
     )
     for direction, peer in (("Ingress", "SourceSecurityGroupId"), ("Egress", "DestinationSecurityGroupId")):
         register(f"AWS::EC2::SecurityGroup{direction}", _rule_handler(direction, peer))
-    after_create("AWS::EC2::VPC", lambda _id, attributes: allow_members_in_default_group(attributes))
+    after_create("AWS::EC2::VPC", lambda _properties, attributes: allow_members_in_default_group(attributes))
+    after_create("AWS::S3::Bucket", lambda properties, _attributes: _log_access(properties))
 
     before_delete("AWS::EC2::Subnet", _raise_when_used)
     before_delete("AWS::EC2::SecurityGroup", _raise_when_used)
@@ -121,6 +123,13 @@ def _used(id: str) -> str | None:
 def _raise_when_used(id: str) -> None:
     if message := _used(id):
         raise ValueError(message)
+
+
+def _log_access(properties: Properties) -> None:
+    """S3 writes into a log bucket within minutes; here at once, so that no log bucket is ever empty."""
+    logged = properties.get("LoggingConfiguration", {})
+    if "DestinationBucketName" in logged:
+        write_access_log(logged["DestinationBucketName"], logged.get("LogFilePrefix", ""))
 
 
 def _refuse_full_bucket(name: str) -> None:

@@ -66,14 +66,14 @@ def before_delete(resource_type: str, check: Callable[[str], None]) -> None:
     entry["delete"] = checked
 
 
-def after_create(resource_type: str, action: Callable[[str, Attributes], None]) -> None:
-    """Run ``action`` with the id and attributes of every created resource of a built-in type."""
+def after_create(resource_type: str, action: Callable[[Properties, Attributes], None]) -> None:
+    """Run ``action`` with the properties and attributes of every created resource of a built-in type."""
     entry = provisioners._RESOURCE_HANDLERS[resource_type]
     create = entry["create"]
 
-    def acted(*arguments: Any) -> Created:
-        id, attributes = create(*arguments)
-        action(id, attributes)
+    def acted(logical_id: str, properties: Properties, *rest: Any) -> Created:
+        id, attributes = create(logical_id, properties, *rest)
+        action(properties, attributes)
         return id, attributes
 
     entry["create"] = acted
@@ -177,6 +177,13 @@ def _showing(describe: Describe, name_of: str, find: Callable[[str], Mapping[str
         return status, headers, ElementTree.tostring(root, encoding="utf-8", xml_declaration=True)
 
     return described
+
+
+def write_access_log(bucket: str, prefix: str) -> None:
+    """Put an access log into a bucket, as S3 does soon after it was told to."""
+    found = s3._buckets.get(bucket)
+    if found is not None:
+        found["objects"][f"{prefix}{unique(16)}"] = s3._build_object_record(b"an access log", {})
 
 
 def bucket_is_empty(name: str) -> bool:
