@@ -57,7 +57,8 @@ def _typed(shape: Any, values: list[str]) -> Any:
         case "list":
             return [_typed(shape.member, [value]) for value in values]
         case "structure":
-            return dict(re.findall(r"(\w+)=([^,]*)", values[0]))
+            found = re.findall(r"(\w+)=([^,]*)", values[0])
+            return {key: _typed(shape.members[key], [value]) for key, value in found}
         case "integer" | "long":
             return int(values[0])
         case "boolean":
