@@ -117,7 +117,7 @@ def test_another_primary_zone_is_refused_down_to_the_cluster(aws: LocalAws, proj
         ("FSX-25", "FoundationStack/Lustre"),
         ("FMB-49", "FoundationStack/Network/Zones/usw2-az2/Private"),
         ("FMB-49", "TrainingStack/Cluster"),
-        ("FMB-50", "/fmblocks/llm-pretrain/lustre/file-system-id"),
+        ("FMB-50", "/fmblocks/llm-pretrain/lustre/dns-name"),
     }
 
 
