@@ -10,7 +10,6 @@ from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_logs as logs
 from aws_cdk import aws_s3 as s3
-from aws_cdk import aws_scheduler as scheduler
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
@@ -24,7 +23,6 @@ from fmblocks.observability.metrics_workspace import MetricsWorkspace
 from fmblocks.observability.settings import Alerts
 from fmblocks.project import Project
 from fmblocks.storage.data_bucket import DataBucket, LogBucket
-from fmblocks.storage.data_release_schedule import DataReleaseSchedule
 from fmblocks.storage.data_repository_association import DataRepositoryAssociation
 from fmblocks.storage.lustre_alarms import BYTES_PER_GIB, LustreAlarms
 from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
@@ -169,6 +167,11 @@ class FoundationStack(cdk.Stack):
             file_system, group = self._existing_lustre(settings.existing, settings)
         links = self._links(settings, file_system, buckets)
         if settings.release is not None:
+            # Only here: the targets of EventBridge Scheduler import half of aws-cdk-lib.
+            from aws_cdk import aws_scheduler as scheduler
+
+            from fmblocks.storage.data_release_schedule import DataReleaseSchedule
+
             exported = {link.path for link in settings.exported}
             DataReleaseSchedule(
                 self,
