@@ -20,6 +20,7 @@ from constructs import Construct, Node
 from fmblocks._edge import check_arguments, cidr_of, label, member, typed, unresolved, zone_of
 from fmblocks.network.addresses import parse_cidr
 from fmblocks.storage import rules
+from fmblocks.storage.fsx_file_system import FsxFileSystem
 from fmblocks.storage.lustre_ports import LUSTRE_PORTS
 from fmblocks.storage.lustre_security_group import LustreSecurityGroup
 from fmblocks.storage.settings import (
@@ -91,56 +92,8 @@ class DataRepositoryPublisher(StrEnum):
     AUTO_EXPORT = "AutoExport"
 
 
-class _LustreBase(cdk.Resource):
-    """What is the same whether the file system was made here or elsewhere; metrics are in the namespace AWS/FSx.
-
-    Source: FSx for Lustre User Guide, *Amazon FSx for Lustre metrics and dimensions*.
-    """
-
-    security_group: ec2.ISecurityGroup | None
-
-    @property
-    def file_system_id(self) -> str:
-        """The id, ``fs-…``."""
-        raise NotImplementedError
-
-    def add_client(self, name: str, group: ec2.ISecurityGroup, *, scope: Construct | None = None) -> None:
-        """Let the nodes that carry ``group`` mount the file system.
-
-        Does nothing where the file system's group is not a :class:`LustreSecurityGroup`: its rules are their owner's.
-
-        Args:
-            name: becomes part of the rules' construct ids.
-            group: carried by the nodes.
-            scope: where the rules go when it is of another stack than the file system. Default: the group.
-        """
-        if isinstance(self.security_group, LustreSecurityGroup):
-            self.security_group.add_client(name, group, scope=scope)
-
-    def metric(
-        self,
-        metric_name: str,
-        *,
-        statistic: str = cloudwatch.Stats.SUM,
-        period: cdk.Duration | None = None,
-        publisher: DataRepositoryPublisher | None = None,
-    ) -> cloudwatch.Metric:
-        """A metric of this file system, by its name.
-
-        Args:
-            metric_name: as FSx writes it.
-            statistic: default: the sum.
-            period: default: five minutes.
-            publisher: for metrics of imports and exports.
-        """
-        dimensions = {"FileSystemId": self.file_system_id}
-        return cloudwatch.Metric(
-            namespace="AWS/FSx",
-            metric_name=metric_name,
-            dimensions_map={**dimensions, "Publisher": publisher} if publisher else dimensions,
-            statistic=statistic,
-            period=period,
-        )
+class _LustreBase(FsxFileSystem):
+    """Metrics. Source: FSx for Lustre User Guide, *Amazon FSx for Lustre metrics and dimensions*."""
 
     def metric_free_data_storage_capacity(self) -> cloudwatch.Metric:
         """Free bytes over all storage servers: each sends one value a minute, so the period is a minute."""
@@ -164,7 +117,7 @@ class _LustreBase(cdk.Resource):
             "AgeOfOldestQueuedMessage",
             statistic=cloudwatch.Stats.MAXIMUM,
             period=cdk.Duration.minutes(1),
-            publisher=publisher,
+            dimensions={"Publisher": publisher},
         )
 
 
@@ -309,13 +262,10 @@ class LustreFileSystem(_LustreBase):
         self.efa_enabled: bool | None = efa_enabled
         self.availability_zone: str | None = zone_of(vpc_subnet)
         self.links: list[RepositoryLink] = []
-        self.security_group = security_group or LustreSecurityGroup(
-            self, "SecurityGroup", vpc=vpc, removal_policy=removal_policy
-        )
-        groups = [self.security_group]
+        own = security_group or LustreSecurityGroup(self, "SecurityGroup", vpc=vpc, removal_policy=removal_policy)
+        groups = [own]
         if efa_enabled and efa_security_group is not None:
             groups.append(efa_security_group)
-        self._connections = ec2.Connections(security_groups=[self.security_group], default_port=_DEFAULT_PORT)
         self.resource = fsx.CfnFileSystem(
             self,
             "Resource",
@@ -371,26 +321,17 @@ class LustreFileSystem(_LustreBase):
         # traffic on port 988", without the EFA ones "Insufficient security group permissions". So it waits for all.
         for group in groups:
             self.resource.node.add_dependency(group)
-
-    @property
-    def file_system_id(self) -> str:
-        """The id, ``fs-…``."""
-        return self.resource.ref
-
-    @property
-    def dns_name(self) -> str:
-        """The DNS name that clients mount."""
-        return self.resource.attr_dns_name
+        self._known_as(
+            file_system_id=self.resource.ref,
+            dns_name=self.resource.attr_dns_name,
+            security_group=own,
+            port=_DEFAULT_PORT,
+        )
 
     @property
     def mount_name(self) -> str:
         """The name that follows the DNS name in a mount; chosen by FSx."""
         return self.resource.attr_lustre_mount_name
-
-    @property
-    def connections(self) -> ec2.Connections:
-        """The network connections of the file system; the default port is LNET's range."""
-        return self._connections
 
     @staticmethod
     def from_lustre_file_system_attributes(
@@ -428,22 +369,12 @@ class _Imported(_LustreBase):
         efa_enabled: bool | None,
     ) -> None:
         super().__init__(scope, id)
-        self._file_system_id = file_system_id
-        self.dns_name = dns_name
+        self._known_as(
+            file_system_id=file_system_id, dns_name=dns_name, security_group=security_group, port=_DEFAULT_PORT
+        )
         self.mount_name = mount_name
         self.deployment_type: DeploymentType | None = None
         self.version: str | None = None
         self.efa_enabled = efa_enabled
         self.availability_zone: str | None = None
         self.links: list[RepositoryLink] = []
-        self.security_group = security_group
-        groups = [security_group] if security_group else []
-        self._connections = ec2.Connections(security_groups=groups, default_port=_DEFAULT_PORT)
-
-    @property
-    def file_system_id(self) -> str:
-        return self._file_system_id
-
-    @property
-    def connections(self) -> ec2.Connections:
-        return self._connections

@@ -14,7 +14,7 @@ from constructs import Construct, Node
 
 from fmblocks._edge import check_arguments, label, member, typed
 from fmblocks.storage import rules
-from fmblocks.storage.file_system_security_group import FileSystemSecurityGroup
+from fmblocks.storage.fsx_file_system import FsxFileSystem
 from fmblocks.storage.open_zfs_security_group import OpenZfsSecurityGroup
 from fmblocks.storage.settings import OpenZfsCompressionType, OpenZfsDeploymentType
 
@@ -37,57 +37,25 @@ class IOpenZfsFileSystem(Protocol):
     def metric_used_storage_capacity(self) -> cloudwatch.Metric: ...
 
 
-class _NfsFileSystem(cdk.Resource):
-    """What is the same whether the file system was made here or elsewhere.
-
-    Source of the metrics: FSx for OpenZFS User Guide, *Amazon FSx for OpenZFS metrics*.
-    """
-
-    security_group: ec2.ISecurityGroup | None
-
-    @property
-    def file_system_id(self) -> str:
-        """The id, ``fs-…``."""
-        raise NotImplementedError
-
-    def add_client(self, name: str, group: ec2.ISecurityGroup, *, scope: Construct | None = None) -> None:
-        """Let the nodes that carry ``group`` mount the file system.
-
-        Does nothing where the file system's group is not an :class:`OpenZfsSecurityGroup`: its rules are their owner's.
-
-        Args:
-            name: becomes part of the rules' construct ids.
-            group: carried by the nodes.
-            scope: where the rules go when it is of another stack than the file system. Default: the group.
-        """
-        if isinstance(self.security_group, FileSystemSecurityGroup):
-            self.security_group.add_client(name, group, scope=scope)
-
-    def metric(self, metric_name: str, *, statistic: str = cloudwatch.Stats.AVERAGE) -> cloudwatch.Metric:
-        """A metric of this file system, by its name in the namespace AWS/FSx."""
-        return cloudwatch.Metric(
-            namespace="AWS/FSx",
-            metric_name=metric_name,
-            dimensions_map={"FileSystemId": self.file_system_id},
-            statistic=statistic,
-        )
+class _NfsFileSystem(FsxFileSystem):
+    """Metrics. Source: FSx for OpenZFS User Guide, *Amazon FSx for OpenZFS metrics*."""
 
     def metric_storage_capacity(self) -> cloudwatch.Metric:
         """Bytes of the file system."""
-        return self.metric("StorageCapacity")
+        return self.metric("StorageCapacity", statistic=cloudwatch.Stats.AVERAGE)
 
     def metric_used_storage_capacity(self) -> cloudwatch.Metric:
         """Bytes that are used."""
-        return self.metric("UsedStorageCapacity")
+        return self.metric("UsedStorageCapacity", statistic=cloudwatch.Stats.AVERAGE)
 
 
 @jsii.implements(ec2.IConnectable)
 class OpenZfsFileSystem(_NfsFileSystem):
     """An OpenZFS file system on SSD in one zone, for home directories; kept when its stack goes.
 
-    Its root volume is exported to whoever the security group lets in, with ``no_root_squash``: root on a node makes
-    home directories for others. A change of the export, as of nearly everything but sizes, replaces the file system
-    with an empty one (the old one is kept), so the export is fixed.
+    Its root volume, mounted as ``<dns name>:/fsx``, is exported to whoever the security group lets in, with
+    ``no_root_squash``: root on a node makes home directories for others. A change of the export, as of nearly
+    everything but sizes, replaces the file system with an empty one (the old one is kept), so the export is fixed.
 
     Args:
         vpc: where the group stands.
@@ -148,10 +116,7 @@ class OpenZfsFileSystem(_NfsFileSystem):
                 "weekly_maintenance_start_time": weekly_maintenance_start_time,
             },
         )
-        self.security_group = security_group or OpenZfsSecurityGroup(
-            self, "SecurityGroup", vpc=vpc, removal_policy=removal_policy
-        )
-        self._connections = ec2.Connections(security_groups=[self.security_group], default_port=_NFS)
+        own = security_group or OpenZfsSecurityGroup(self, "SecurityGroup", vpc=vpc, removal_policy=removal_policy)
         cfn = fsx.CfnFileSystem
         self.resource = cfn(
             self,
@@ -160,7 +125,7 @@ class OpenZfsFileSystem(_NfsFileSystem):
             storage_type="SSD",
             storage_capacity=capacity_gib,
             subnet_ids=[vpc_subnet.subnet_id],
-            security_group_ids=[self.security_group.security_group_id],
+            security_group_ids=[own.security_group_id],
             kms_key_id=kms_key.key_arn if kms_key else None,
             open_zfs_configuration=cfn.OpenZFSConfigurationProperty(
                 deployment_type=deployment_type.upper(),
@@ -192,22 +157,13 @@ class OpenZfsFileSystem(_NfsFileSystem):
         self.resource.apply_removal_policy(removal_policy)
         cdk.Tags.of(self.resource).add("Name", label(self))
         # FSx looks at the rules when it makes the file system: "do not permit inbound NFSv4 traffic on TCP port 2049".
-        self.resource.node.add_dependency(self.security_group)
-
-    @property
-    def file_system_id(self) -> str:
-        """The id, ``fs-…``."""
-        return self.resource.ref
-
-    @property
-    def dns_name(self) -> str:
-        """The DNS name; its root volume is mounted as ``<dns name>:/fsx``."""
-        return self.resource.attr_dns_name
-
-    @property
-    def connections(self) -> ec2.Connections:
-        """The network connections of the file system; the default port is that of NFS 4."""
-        return self._connections
+        self.resource.node.add_dependency(own)
+        self._known_as(
+            file_system_id=self.resource.ref,
+            dns_name=self.resource.attr_dns_name,
+            security_group=own,
+            port=_NFS,
+        )
 
     @staticmethod
     def from_open_zfs_file_system_attributes(
@@ -239,16 +195,4 @@ class _Imported(_NfsFileSystem):
         security_group: ec2.ISecurityGroup | None,
     ) -> None:
         super().__init__(scope, id)
-        self._file_system_id = file_system_id
-        self.dns_name = dns_name
-        self.security_group = security_group
-        groups = [security_group] if security_group else []
-        self._connections = ec2.Connections(security_groups=groups, default_port=_NFS)
-
-    @property
-    def file_system_id(self) -> str:
-        return self._file_system_id
-
-    @property
-    def connections(self) -> ec2.Connections:
-        return self._connections
+        self._known_as(file_system_id=file_system_id, dns_name=dns_name, security_group=security_group, port=_NFS)
