@@ -438,13 +438,20 @@ def addresses_per_node(orchestrator: Orchestrator, group: Wired, types: catalog.
 
 
 def interfaces_of(orchestrator: Orchestrator, group: Wired, types: catalog.Types) -> tuple[NetworkInterface, ...]:
-    """The interfaces of a node on EC2: those that were written, else those of the catalogue."""
-    if group.network_interfaces:
-        return tuple(group.network_interfaces)
+    """The interfaces of a node of a group; none where its type is not known."""
     found = types.get(group.instance_type)
     if found is None:
-        return ()
-    return _interfaces_of_pcs(found, group.efa) if orchestrator is Orchestrator.PCS else layout(found, group.efa)
+        return tuple(group.network_interfaces)
+    return laid_out(orchestrator, found, group.efa, group.network_interfaces)
+
+
+def laid_out(
+    orchestrator: Orchestrator, kind: catalog.InstanceType, efa: Efa, written: Sequence[NetworkInterface]
+) -> tuple[NetworkInterface, ...]:
+    """The interfaces of a node of your own: those that were written, else those of the catalogue."""
+    if written:
+        return tuple(written)
+    return _interfaces_of_pcs(kind, efa) if orchestrator is Orchestrator.PCS else layout(kind, efa)
 
 
 def _interfaces_of_pcs(kind: catalog.InstanceType, efa: Efa) -> tuple[NetworkInterface, ...]:
