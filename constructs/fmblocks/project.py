@@ -31,7 +31,7 @@ from fmblocks.compute import rules as compute_rules
 from fmblocks.document import Document, Location, path_text, read
 from fmblocks.findings import RULES, Finding, FindingsError, Severity, check, not_a_member
 from fmblocks.governance import rules as governance_rules
-from fmblocks.governance.settings import Account, Suppression
+from fmblocks.governance.settings import Access, Account, Suppression
 from fmblocks.network import rules as network_rules
 from fmblocks.network.addresses import parse_cidr, slots
 from fmblocks.network.settings import Network
@@ -56,7 +56,6 @@ class Project(Settings):
         "foundation": _LATER,
         "teams": _LATER,
         "inference": _LATER,
-        "access": _LATER,
         "budget": _LATER,
         "project": "the key is name",
         "fleets": "write training: {node_groups: […]}",
@@ -72,6 +71,7 @@ class Project(Settings):
     network: Network
     storage: Storage = Storage()
     training: Annotated[Training | None, Field(description="absent: no TrainingStack")] = None
+    access: Access = Access()
     observability: Observability = Observability()
     catalog: Annotated[tuple[CatalogEntry, ...], Field(description="instance types to add or to correct")] = ()
     suppress: Annotated[tuple[Suppression, ...], Field(description="rules this project does without")] = ()
@@ -255,7 +255,11 @@ def _check_lustre(project: Project, lustre: Lustre) -> Iterator[Finding]:
         yield from check(storage_rules.ASSOCIATION_PROJECT, told, path=f"{where}.data_repository_associations[{index}]")
     if project.training is not None:
         mounted = {**values, "node_groups": project.training.node_groups, "types": project.instance_types}
-        yield from check(storage_rules.CLIENTS, mounted, path=where)
+        if project.training.orchestrator is Orchestrator.EKS:  # whose pods mount over TCP, whatever the type
+            told = {"orchestrator": project.training.orchestrator, "efa_enabled": lustre.efa_enabled}
+            yield from check(("FMB-86", "X-06"), {**mounted, **told}, path=where)
+        else:
+            yield from check(storage_rules.CLIENTS, mounted, path=where)
 
 
 def _check_training(project: Project, training: Training) -> Iterator[Finding]:
@@ -268,6 +272,9 @@ def _check_training(project: Project, training: Training) -> Iterator[Finding]:
         "primary": project.network.primary,
         "region": project.region,
         "types": project.instance_types,
+        "admins": project.access.admins,
+        "closed": project.network.vpc is None and not project.network.nat_gateways,
+        "endpoint_services": project.network.endpoint_services,
     }
     of_all: tuple[str, ...] = (*cluster_rules.TRAINING, *capacity_rules.TRAINING, *compute_rules.TRAINING)
     of_all += cluster_rules.HYPERPOD if training.orchestrator.hyperpod else ()

@@ -1,8 +1,9 @@
-"""A node group of a project as a fleet of EC2: settings in, constructs out."""
+"""Node groups of a project, and those of EC2 as fleets: settings in, constructs out."""
 
 from __future__ import annotations
 
 import json
+from typing import Any
 
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_ssm as ssm
@@ -31,12 +32,8 @@ _STRATEGIES = {
 }
 
 
-class NodeFleet(Construct):
-    """One node group: its capacity, its placement group, its launch template and its fleet.
-
-    Attributes:
-        fleet: the nodes.
-    """
+class GroupParts(Construct):
+    """What a node group stands on, whoever starts its nodes: its capacity, placement group, image and interfaces."""
 
     def __init__(
         self,
@@ -46,54 +43,50 @@ class NodeFleet(Construct):
         project: Project,
         group: NodeGroup,
         foundation: Subscriber,
-        subnet: ec2.ISubnet,
         security_group: ec2.ISecurityGroup,
-        file_system: ILustreFileSystem | None,
-        home: IOpenZfsFileSystem | None,
     ) -> None:
         super().__init__(scope, id)
         self._project, self._group, self._foundation = project, group, foundation
-        kind = project.instance_types[group.instance_type]
-        lustre = project.storage.lustre
-        capacity = self._capacity()
-        template = EfaLaunchTemplate(
-            self,
-            "Template",
-            instance_type=group.instance_type,
-            security_groups=[security_group, *self._extra_groups()],
-            capacity=capacity,
-            placement_group=self._placement_group(capacity, efa=bool(kind.max_efa_interfaces)),
-            efa_mode=group.efa.mode,
-            efa_interface_count=group.efa.count,
-            efa_interface_type=group.efa.interface_type,
-            efa_profile=group.efa.profile,
-            secondary_device_index=group.efa.secondary_device_index,
-            network_interfaces=group.network_interfaces,
-            machine_image=self._image(),
-            root_device_name=(group.image.root_device_name if group.image else None) or "/dev/xvda",
-            root_volume_gib=group.ebs_volume_gib,
-            file_system=file_system,
-            mount_path=lustre.mount_path if lustre else "/fsx",
-            home_file_system=home,
-            home_mount_path=project.storage.home.mount_path if project.storage.home else "/home",
-        )
-        self.fleet = GpuFleet(
-            self,
-            "Fleet",
-            launch_template=template,
-            vpc_subnet=subnet,
-            count=group.count,
-            min_count=group.min_count or 0,
-            launch=group.capacity.launch or Launch.NOW,
-            instance_refresh=group.instance_refresh,
-        )
-        if profile := launch_profile(kind):
+        self._kind = project.instance_types[group.instance_type]
+        self._capacity = self._bought()
+        self._place = self._placement_group(self._capacity, efa=bool(self._kind.max_efa_interfaces))
+        self._security_groups = [security_group, *self._extra_groups()]
+
+    def _template(self) -> dict[str, Any]:
+        """The arguments that the launch templates of EC2, EKS and PCS have in common."""
+        efa = self._group.efa
+        return {
+            "instance_type": self._group.instance_type,
+            "security_groups": self._security_groups,
+            "capacity": self._capacity,
+            "placement_group": self._place,
+            "efa_mode": efa.mode,
+            "efa_interface_count": efa.count,
+            "efa_interface_type": efa.interface_type,
+            "efa_profile": efa.profile,
+            "secondary_device_index": efa.secondary_device_index,
+            "network_interfaces": self._group.network_interfaces,
+            "root_volume_gib": self._group.ebs_volume_gib,
+        }
+
+    def _mounts(self, file_system: ILustreFileSystem | None, home: IOpenZfsFileSystem | None) -> dict[str, Any]:
+        """What nodes mount that boot by a script of ours."""
+        storage = self._project.storage
+        return {
+            "file_system": file_system,
+            "mount_path": storage.lustre.mount_path if storage.lustre else "/fsx",
+            "home_file_system": home,
+            "home_mount_path": storage.home.mount_path if storage.home else "/home",
+        }
+
+    def _publish_launch_profile(self) -> None:
+        if profile := launch_profile(self._kind):
             ssm.StringParameter(
                 self,
                 "LaunchProfile",
-                parameter_name=parameter_name(project.name, f"launch-profile/{group.name}"),
+                parameter_name=parameter_name(self._project.name, f"launch-profile/{self._group.name}"),
                 string_value=json.dumps(profile, sort_keys=True),
-                description=f"environment of jobs on {group.instance_type}",
+                description=f"environment of jobs on {self._group.instance_type}",
             )
 
     def _extra_groups(self) -> list[ec2.ISecurityGroup]:
@@ -102,7 +95,7 @@ class NodeFleet(Construct):
             for id in self._group.extra_security_group_ids
         ]
 
-    def _capacity(self) -> ICapacity:
+    def _bought(self) -> ICapacity:
         settings = self._group.capacity
         zone = settings.availability_zone or self._project.network.primary
         match settings.mode:
@@ -175,3 +168,45 @@ class NodeFleet(Construct):
         if settings.id is not None:
             return FixedImage(settings.id)
         return ec2.MachineImage.from_ssm_parameter(settings.ssm_parameter) if settings.ssm_parameter else None
+
+
+class NodeFleet(GroupParts):
+    """A node group of EC2: its launch template and its fleet.
+
+    Attributes:
+        fleet: the nodes.
+    """
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        project: Project,
+        group: NodeGroup,
+        foundation: Subscriber,
+        subnet: ec2.ISubnet,
+        security_group: ec2.ISecurityGroup,
+        file_system: ILustreFileSystem | None,
+        home: IOpenZfsFileSystem | None,
+    ) -> None:
+        super().__init__(scope, id, project=project, group=group, foundation=foundation, security_group=security_group)
+        template = EfaLaunchTemplate(
+            self,
+            "Template",
+            **self._template(),
+            **self._mounts(file_system, home),
+            machine_image=self._image(),
+            root_device_name=(group.image.root_device_name if group.image else None) or "/dev/xvda",
+        )
+        self.fleet = GpuFleet(
+            self,
+            "Fleet",
+            launch_template=template,
+            vpc_subnet=subnet,
+            count=group.count,
+            min_count=group.min_count or 0,
+            launch=group.capacity.launch or Launch.NOW,
+            instance_refresh=group.instance_refresh,
+        )
+        self._publish_launch_profile()

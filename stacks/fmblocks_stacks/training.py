@@ -15,7 +15,7 @@ from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster, SlurmI
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
 from fmblocks.cluster.settings import LifecycleScripts, NodeProvisioning, Orchestrator, Training
 from fmblocks.compute.gpu_fleet import GpuFleet
-from fmblocks.observability.metrics_workspace import MetricsWorkspace
+from fmblocks.observability.metrics_workspace import IMetricsWorkspace, MetricsWorkspace
 from fmblocks.project import Project
 from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
 from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem, OpenZfsFileSystem
@@ -58,21 +58,27 @@ class TrainingStack(cdk.Stack):
         self._efa_group = ec2.SecurityGroup.from_security_group_id(
             self, "EfaGroup", self._foundation.value("efa-security-group-id"), mutable=False
         )
-        metrics = MetricsWorkspace.from_workspace_attributes(
-            self,
-            "Metrics",
-            workspace_arn=self._foundation.value("metrics/workspace-arn"),
-            prometheus_endpoint=self._foundation.value("metrics/endpoint"),
-        )
-        # Exporters on the nodes write with the nodes' roles.
         if training.orchestrator is Orchestrator.EC2:
             names = {}
+            metrics = self._metrics()
             for name, fleet in self._fleets(training):
                 metrics.grant_remote_write(fleet)
                 names[name] = fleet.auto_scaling_group_name
             cdk.CfnOutput(self, "Fleets", value=self.to_json_string(names), description="Auto Scaling groups, as JSON")
+        elif training.orchestrator is Orchestrator.EKS:
+            # Only here: half of what it imports is for Kubernetes alone.
+            from fmblocks_stacks.kubernetes import KubernetesTraining
+
+            KubernetesTraining(
+                self,
+                "Kubernetes",
+                project=project,
+                training=training,
+                foundation=self._foundation,
+                security_group=self._efa_group,
+            )
         else:
-            metrics.grant_remote_write(self._hyperpod(training, folder).execution_role)
+            self._metrics().grant_remote_write(self._hyperpod(training, folder).execution_role)
 
         for output, name in (
             ("LustreFileSystemId", "file-system-id"),
@@ -83,7 +89,16 @@ class TrainingStack(cdk.Stack):
                 cdk.CfnOutput(self, output, value=self._foundation.value(f"lustre/{name}"))
         if project.storage.home:
             cdk.CfnOutput(self, "HomeFileSystemId", value=self._foundation.value("home/file-system-id"))
-        cdk.CfnOutput(self, "MetricsEndpoint", value=metrics.prometheus_endpoint)
+        cdk.CfnOutput(self, "MetricsEndpoint", value=self._foundation.value("metrics/endpoint"))
+
+    def _metrics(self) -> IMetricsWorkspace:
+        """The foundation's workspace. Exporters on the nodes write with the nodes' roles."""
+        return MetricsWorkspace.from_workspace_attributes(
+            self,
+            "Metrics",
+            workspace_arn=self._foundation.value("metrics/workspace-arn"),
+            prometheus_endpoint=self._foundation.value("metrics/endpoint"),
+        )
 
     def _hyperpod(self, training: Training, folder: Path) -> HyperPodSlurmCluster:
         lustre = self._project.storage.lustre

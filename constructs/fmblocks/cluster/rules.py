@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
@@ -10,15 +11,19 @@ from typing import Protocol
 
 from fmblocks import catalog
 from fmblocks.capacity.rules import Bought
-from fmblocks.capacity.settings import CapacityMode
+from fmblocks.capacity.settings import Capacity, CapacityMode
+from fmblocks.cluster.add_ons import ADD_ONS, pinned_kubernetes
 from fmblocks.cluster.settings import (
     BUILT,
+    POD_ADDRESSES,
     ControllerSize,
     DeepHealthCheck,
+    EndpointAccess,
     Kubernetes,
     NodeProvisioning,
     NodeRole,
     Orchestrator,
+    Provisioner,
     Slurm,
     TieredStorage,
 )
@@ -31,6 +36,7 @@ from fmblocks.compute.settings import (
     InterfaceType,
     NetworkInterface,
     NetworkInterfaceType,
+    Placement,
     PlacementMode,
 )
 from fmblocks.findings import Violation, rule
@@ -52,6 +58,17 @@ class Group(Protocol):
     def ebs_volume_gib(self) -> int: ...
     @property
     def training_plan_arn(self) -> str | None: ...
+
+
+class Grouped(Protocol):
+    """A node group of EKS as the rules over several of them see it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def instance_type(self) -> str: ...
+    @property
+    def provisioned_by(self) -> Provisioner: ...
 
 
 class Wired(Protocol):
@@ -232,7 +249,8 @@ _READ_BY: dict[str, tuple[Orchestrator, ...]] = {
     "deep_health_checks": (Orchestrator.HYPERPOD_EKS,),  # AWS describes them for EKS only
     "threads_per_core": _HYPERPOD,
     "instance_refresh": (Orchestrator.EC2,),
-    "extra_security_group_ids": (Orchestrator.EC2,),
+    "provisioned_by": (Orchestrator.EKS,),
+    "extra_security_group_ids": (Orchestrator.EC2, Orchestrator.EKS, Orchestrator.PCS),
     "image_release_version": (Orchestrator.HYPERPOD_EKS,),
 }
 
@@ -434,7 +452,8 @@ def addresses_per_node(orchestrator: Orchestrator, group: Wired, types: catalog.
         if "p5.48xlarge" in group.every_type:
             return 81 if orchestrator.kubernetes else 32
         return 1
-    return interface_addresses(interfaces_of(orchestrator, group, types))
+    pods = POD_ADDRESSES if orchestrator is Orchestrator.EKS else 0
+    return interface_addresses(interfaces_of(orchestrator, group, types)) + pods
 
 
 def interfaces_of(orchestrator: Orchestrator, group: Wired, types: catalog.Types) -> tuple[NetworkInterface, ...]:
@@ -615,15 +634,20 @@ def built(*, orchestrator: Orchestrator) -> Iterator[Violation]:
 _NO_CONTROL_PLANE = frozenset({"use1-az3", "usw1-az2", "cac1-az3"})
 
 
+def control_plane_zones_among(zones: Sequence[str]) -> list[str]:
+    """The zones that take an EKS control plane."""
+    local = {zone for zone in zones if (parsed := catalog.parse_zone(zone)) and parsed.kind == "local"}
+    return [zone for zone in zones if zone not in _NO_CONTROL_PLANE | local]
+
+
 @rule("EKS-01")
 def control_plane_zones(*, orchestrator: Orchestrator, availability_zones: Sequence[str]) -> Iterator[Violation]:
     """An EKS control plane needs two zones that take one; nodes may stay in one of them."""
     if not orchestrator.kubernetes:
         return
-    local = {zone for zone in availability_zones if (parsed := catalog.parse_zone(zone)) and parsed.kind == "local"}
-    usable = [zone for zone in availability_zones if zone not in _NO_CONTROL_PLANE | local]
+    usable = control_plane_zones_among(availability_zones)
     if len(usable) < 2:
-        without = sorted(set(availability_zones) & (_NO_CONTROL_PLANE | local))
+        without = sorted(set(availability_zones) - set(usable))
         because = f", and {', '.join(without)} takes no control plane" if without else ""
         text = f"{len(availability_zones)} zones{because}: {orchestrator} needs two"
         yield Violation("network.availability_zones", text, "add a zone; nodes stay in the primary one")
@@ -642,6 +666,174 @@ def service_cidr(*, kubernetes: Kubernetes | None, cidr: str) -> Iterator[Violat
         yield Violation(key, text, "write one like 172.20.0.0/16, or leave it out")
     elif vpc is not None and network.overlaps(vpc):
         yield Violation(key, f"{given} overlaps the VPC, {cidr}", "take another range, or leave it out")
+
+
+_SERVICE_CIDRS = ("172.20.0.0/16", "10.100.0.0/16")
+
+
+def service_cidr_beside(vpc_cidr: str | None) -> str:
+    """One of the ranges that EKS chooses from, beside the VPC's; nodes with an image of their own have to know it."""
+    vpc = parse_cidr(vpc_cidr) if vpc_cidr else None
+    return next(one for one in _SERVICE_CIDRS if vpc is None or not vpc.overlaps(ipaddress.IPv4Network(one)))
+
+
+@rule("FMB-78")
+def public_endpoint(*, kubernetes: Kubernetes | None) -> Iterator[Violation]:
+    """A public endpoint says who reaches it, as ranges of addresses."""
+    if kubernetes is None:
+        return
+    key, given = "kubernetes.public_access_cidrs", kubernetes.public_access_cidrs
+    if kubernetes.endpoint is EndpointAccess.PRIVATE:
+        if given:
+            hint = "leave it out, or write endpoint: public_and_private"
+            yield Violation(key, f"{', '.join(given)} reach nothing: the endpoint is private", hint)
+        return
+    if not given:
+        yield Violation(key, "is required with a public endpoint", "give the ranges of those who use kubectl")
+    for at, one in enumerate(given):
+        if parse_cidr(one) is None:
+            yield Violation(f"{key}[{at}]", f"{one} is no IPv4 range", "write one like 203.0.113.0/24")
+        elif one == "0.0.0.0/0":
+            yield Violation(f"{key}[{at}]", f"{one} is everybody", "give the ranges of those who use kubectl")
+
+
+_PRINCIPAL = r"arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/[\w+=,.@/-]+"
+
+
+@rule("FMB-79")
+def admins_are_principals(*, admins: Sequence[str]) -> Iterator[Violation]:
+    """Access entries are for IAM roles and users, each once."""
+    for at, arn in enumerate(admins):
+        if not re.fullmatch(_PRINCIPAL, arn):
+            text = f"{arn} is the ARN of no IAM role or user"
+            yield Violation(f"access.admins[{at}]", text, "it looks like arn:aws:iam::111122223333:role/Admin")
+        elif admins.index(arn) != at:
+            yield Violation(f"access.admins[{at}]", f"{arn} is named twice", "name each once")
+
+
+@rule("FMB-80")
+def somebody_gets_in(*, orchestrator: Orchestrator, admins: Sequence[str]) -> Iterator[Violation]:
+    """Without an access entry nobody reaches the Kubernetes API, whoever deployed the cluster."""
+    if orchestrator is Orchestrator.EKS and not admins:
+        yield Violation("access.admins", "is empty, so that nobody can use kubectl", "add access: {admins: [arn:…]}")
+
+
+@rule("FMB-81")
+def add_ons_pinned(*, orchestrator: Orchestrator, kubernetes: Kubernetes | None) -> Iterator[Violation]:
+    """Add-ons have a version of their own for each Kubernetes version."""
+    version = kubernetes.version if kubernetes and orchestrator is Orchestrator.EKS else None
+    if version is None or version in pinned_kubernetes():
+        return
+    named = {one.name for one in kubernetes.add_ons} if kubernetes else set()
+    if left := [name for name in ADD_ONS if name not in named]:
+        text = f"{version} has no pinned version of {', '.join(left)}: EKS takes its default of the day it is created"
+        yield Violation("kubernetes.version", text, f"take {' or '.join(pinned_kubernetes())}, or add them to add_ons")
+
+
+@rule("FMB-82")
+def add_ons_once(*, kubernetes: Kubernetes | None) -> Iterator[Violation]:
+    """An add-on is named once; a role goes to a service account."""
+    names = [one.name for one in kubernetes.add_ons] if kubernetes else []
+    for at, one in enumerate(kubernetes.add_ons if kubernetes else ()):
+        key = f"kubernetes.add_ons[{at}]"
+        if names.index(one.name) != at:
+            yield Violation(f"{key}.name", f"{one.name} is named twice", "name each once")
+        if (one.role_arn is None) != (one.service_account is None):
+            text = "role_arn and service_account go together"
+            yield Violation(key, text, "give both, or none")
+
+
+@rule("FMB-83")
+def system_nodes(
+    *, orchestrator: Orchestrator, node_groups: Sequence[Group], types: catalog.Types
+) -> Iterator[Violation]:
+    """One group of an EKS cluster has role system: it has nodes, and no accelerators."""
+    if orchestrator is not Orchestrator.EKS:
+        return
+    found = [(index, group) for index, group in enumerate(node_groups) if group.role is NodeRole.SYSTEM]
+    if len(found) > 1:
+        text = f"{len(found)} groups have role system ({', '.join(group.name for _, group in found)})"
+        yield Violation("node_groups", text, "join them; further nodes have role compute")
+    for index, group in found:
+        if group.count < 1:
+            text = f"{group.count} nodes for DNS, webhooks and controllers"
+            yield Violation(f"node_groups[{index}].count", text, "write 2 or more")
+        if (kind := types.get(group.instance_type)) and kind.accelerator_count:
+            text = f"{group.instance_type} has accelerators, which the system group would hold back"
+            yield Violation(f"node_groups[{index}].instance_type", text, "take a type without, like m7i.xlarge")
+
+
+# What the kubectl function of aws-cdk-lib calls beside what nodes call anyway.
+_CALLED_BY_KUBECTL = ("eks", "lambda")
+
+
+@rule("FMB-84")
+def closed_kubernetes(
+    *,
+    orchestrator: Orchestrator,
+    kubernetes: Kubernetes | None,
+    node_groups: Sequence[Grouped],
+    types: catalog.Types,
+    closed: bool,
+    endpoint_services: Collection[str],
+) -> Iterator[Violation]:
+    """From a closed network neither charts nor images of public registries are reached, and kubectl needs endpoints."""
+    if orchestrator is not Orchestrator.EKS or not closed:
+        return
+    if missing := [name for name in _CALLED_BY_KUBECTL if name not in endpoint_services]:
+        text = f"has no endpoint of {' and '.join(missing)}, which CDK's kubectl function calls"
+        every = [*sorted(endpoint_services), *missing]
+        yield Violation("network.endpoints", text, f"write network: {{endpoints: [{', '.join(every)}]}}")
+    charts = bool(kubernetes and (kubernetes.kueue or kubernetes.kube_ray))
+    charts |= any(group.provisioned_by is Provisioner.KARPENTER for group in node_groups)
+    if charts and not (kubernetes and kubernetes.chart_registry):
+        text = "is not given, and a closed network reaches no public charts"
+        yield Violation(
+            "training.kubernetes.chart_registry", text, "mirror them: oci://<account>.dkr.ecr.<region>.amazonaws.com/…"
+        )
+    accelerated = any((kind := types.get(group.instance_type)) and kind.accelerator_count for group in node_groups)
+    if (charts or accelerated) and not (kubernetes and kubernetes.image_registry):
+        text = "is not given, and a closed network reaches no public images"
+        yield Violation(
+            "training.kubernetes.image_registry", text, "mirror them into ECR: docs/kubernetes.md lists them"
+        )
+
+
+@rule("FMB-86")
+def lustre_of_pods(*, orchestrator: Orchestrator, efa_enabled: bool) -> Iterator[Violation]:
+    """AWS shows no EFA for Lustre on EKS's own Amazon Linux nodes: pods mount over TCP."""
+    if orchestrator is Orchestrator.EKS and efa_enabled:
+        text = "true, but pods on Amazon Linux nodes of EKS mount over TCP: AWS shows EFA for it on Ubuntu nodes only"
+        yield Violation("efa_enabled", text, "leave it out unless other clients use it")
+
+
+@rule("FMB-87")
+def karpenter_groups(
+    *,
+    orchestrator: Orchestrator,
+    provisioned_by: Provisioner,
+    role: NodeRole,
+    capacity: Capacity,
+    placement: Placement,
+    image: Image | None,
+    min_count: int | None,
+    efa: Efa,
+) -> Iterator[Violation]:
+    """Karpenter starts nodes when pods ask for them: it has no least count, no schedule and no reservation group."""
+    if orchestrator is not Orchestrator.EKS or provisioned_by is not Provisioner.KARPENTER:
+        return
+    if role is NodeRole.SYSTEM:
+        yield Violation("provisioned_by", "karpenter runs on the system nodes itself", "leave it out for this group")
+    for key, wrong, why in (
+        ("capacity.resource_group_arn", capacity.resource_group_arn, "Karpenter selects reservations by their ids"),
+        ("capacity.launch", capacity.launch, "Karpenter uses a block while it is active"),
+        ("placement.partition_count", placement.partition_count, "Karpenter joins one group as it is"),
+        ("min_count", min_count, "Karpenter starts nodes when pods ask for them"),
+        ("image", image, "Karpenter takes EKS's image for the type"),
+        ("efa.interface_type", efa.interface_type, "interfaces are those of the catalogue"),
+    ):
+        if wrong is not None:
+            yield Violation(key, f"is not read with provisioned_by karpenter: {why}", "leave it out")
 
 
 # Slurm versions of PCS; the list moves, so this is a warning.
@@ -719,15 +911,21 @@ HYPERPOD_GROUP = (
 )  # fmt: skip
 GROUP = (*HYPERPOD_GROUP, "FMB-16", "FMB-33", "FMB-43", "HP-16")
 GROUP_CONSTRUCT = (*HYPERPOD_GROUP, "HP-01")
-EC2_GROUP = ("FMB-32", "FMB-33", "FMB-43", "FMB-44", "FMB-48", "PCS-06")
+EC2_GROUP = ("FMB-32", "FMB-33", "FMB-43", "FMB-44", "FMB-48", "FMB-87", "PCS-06")
 HYPERPOD = ("HP-02",)
 SLURM = ("HP-11", "HP-12")
 CLUSTER = (*HYPERPOD, *SLURM)
-TRAINING = ("EKS-03", "FMB-23", "FMB-42", "FMB-33", "HP-19", "HP-28", "PCS-02", "PCS-07", "PCS-10")
+TRAINING = (
+    "EKS-03", "FMB-23", "FMB-33", "FMB-42", "FMB-78", "FMB-81", "FMB-82", "FMB-83", "HP-19", "HP-28", "PCS-02",
+    "PCS-07", "PCS-10",
+)  # fmt: skip
 # About keys that stand outside training.
-WHOLE = ("EKS-01", "HP-29", "PCS-01", "REG-02")
+WHOLE = ("EKS-01", "FMB-79", "FMB-80", "FMB-84", "HP-29", "PCS-01", "REG-02")
+# Of an EKS cluster, at the construct.
+EKS_CONSTRUCT = ("EKS-01", "FMB-78", "FMB-79", "FMB-80", "FMB-81")
 # Where the file system stands.
 FILE_SYSTEM = ("FSX-26", "X-05")
 CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "X-04", *FILE_SYSTEM)
 CLIENT_CONSTRUCT = ("FSX-15",)
+OWN_NODES_CONSTRUCT = ("FMB-32", "PCS-06")
 PROJECT = ("HP-22", "NET-02")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from fmblocks.capacity.settings import Capacity
 from fmblocks.catalog import normalise
@@ -34,7 +36,7 @@ class Orchestrator(StrEnum):
 
 
 # What this version has stacks for; the rest is checked, and refused at synth (FMB-23).
-BUILT = frozenset({Orchestrator.EC2, Orchestrator.HYPERPOD_SLURM})
+BUILT = frozenset({Orchestrator.EC2, Orchestrator.EKS, Orchestrator.HYPERPOD_SLURM, Orchestrator.PCS})
 
 
 class NodeProvisioning(StrEnum):
@@ -69,6 +71,13 @@ class ControllerSize(StrEnum):
     LARGE = "large"
 
 
+class Provisioner(StrEnum):
+    """Who starts the nodes of a group on EKS."""
+
+    NODE_GROUP = "node_group"
+    KARPENTER = "karpenter"
+
+
 class NodeRole(StrEnum):
     """What the nodes of a group do."""
 
@@ -97,6 +106,11 @@ def _image(value: object) -> object:
 Release = Annotated[Text, AfterValidator(spelled(r"[0-9]+\.[0-9]+\.[0-9]+", "a version like 1.2.3"))]
 KubernetesVersion = Annotated[Text, AfterValidator(spelled(r"1\.[0-9]{2}", "a version like 1.34"))]
 SlurmVersion = Annotated[Text, AfterValidator(spelled(r"[0-9]{2}\.[0-9]{2}", "a version like 25.05"))]
+# Both are the newest that AWS supports and that add-ons (add_ons.json) and kubectl are pinned for, less one.
+DEFAULT_KUBERNETES = "1.35"
+DEFAULT_SLURM = "25.11"
+# Addresses that the VPC CNI keeps for pods on a node: enough for what runs on each and a job of one pod an accelerator.
+POD_ADDRESSES = 16
 _ONE_ZONE = "nodes stand in network.primary_availability_zone, all of them: leave the key out"
 
 
@@ -188,8 +202,12 @@ class NodeGroup(Settings):
     ] = ()
 
     extra_security_group_ids: Annotated[
-        tuple[Text, ...], Field(description="on EC2: groups that every interface carries beside that of the fabric")
+        tuple[Text, ...],
+        Field(description="groups that every interface carries too; not on HyperPod"),
     ] = ()
+    provisioned_by: Annotated[
+        Provisioner, AnyCase, Field(description="on EKS: a managed node group, or Karpenter when pods ask for nodes")
+    ] = Provisioner.NODE_GROUP
     instance_refresh: Annotated[
         bool, Field(description="on EC2: replace running nodes when their launch template changes")
     ] = False
@@ -198,6 +216,10 @@ class NodeGroup(Settings):
     def every_type(self) -> tuple[str, ...]:
         """The types that its nodes can have."""
         return (self.instance_type, *self.alternative_instance_types)
+
+
+# Where DNS, webhooks and controllers run: they must not wait for accelerators, nor take them.
+SYSTEM = NodeGroup(name="system", role=NodeRole.SYSTEM, instance_type="m7i.xlarge", count=2, ebs_volume_gib=100)
 
 
 class LifecycleScripts(Settings):
@@ -214,21 +236,104 @@ class LifecycleScripts(Settings):
     on_init_complete: Annotated[Text, Field(description="the script of that folder that is started")]
 
 
-class Kubernetes(Settings):
-    """The EKS control plane."""
+class EndpointAccess(StrEnum):
+    """From where the Kubernetes API is reached (API CreateCluster of EKS, VpcConfigRequest)."""
 
-    version: Annotated[KubernetesVersion | None, Field(description="for example 1.34")] = None
+    PRIVATE = "private"
+    PUBLIC_AND_PRIVATE = "public_and_private"
+
+
+def _json_object(value: str) -> str:
+    try:
+        found = json.loads(value)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise PydanticCustomError("json_object", "takes a JSON object as text, like '{{\"replicaCount\": 2}}'")
+    return value
+
+
+class AddOn(Settings):
+    """An add-on that EKS installs, beside the ones that are always there, or one of those in another version."""
+
+    FOREIGN: ClassVar = {
+        "addon_name": "the key is name",
+        "addon_version": "the key is version",
+        "resolve_conflicts": "what the add-on says wins: leave the key out",
+        "service_account_role_arn": "roles are bound by pod identity: write role_arn and service_account",
+        "pod_identity_associations": "write role_arn and service_account",
+    }
+
+    name: Annotated[Text, Field(description="as EKS calls it, for example aws-ebs-csi-driver")]
+    version: Annotated[
+        Text,
+        AfterValidator(spelled(r"v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+", "a version like v1.2.3-eksbuild.1")),
+        Field(description="as EKS lists it: aws eks describe-addon-versions"),
+    ]
+    configuration_values: Annotated[
+        Annotated[Text, AfterValidator(_json_object)] | None, Field(description="JSON, as the add-on's schema has it")
+    ] = None
+    role_arn: Annotated[Text | None, Field(description="of a role that its service account gets")] = None
+    service_account: Annotated[Text | None, Field(description="with role_arn")] = None
+    namespace: Annotated[Text, Field(description="of the service account")] = "kube-system"
+
+
+class Kubernetes(Settings):
+    """The EKS control plane, and what runs on every cluster."""
+
+    FOREIGN: ClassVar = {
+        "addons": "the key is add_ons",
+        "kuberay": "the key is kube_ray",
+        "endpoint_access": "the key is endpoint",
+        "endpoint_private_access": "the key is endpoint",
+        "endpoint_public_access": "write endpoint: public_and_private",
+        "cidr": "the key is service_cidr",
+    }
+
+    version: Annotated[KubernetesVersion | None, Field(description=f"default: {DEFAULT_KUBERNETES}")] = None
     service_cidr: Annotated[Text | None, Field(description="IPv4 CIDR of services; default: chosen by EKS")] = None
+    endpoint: Annotated[
+        EndpointAccess, AnyCase, Field(description="private: the API is reached from inside the VPC only")
+    ] = EndpointAccess.PRIVATE
+    public_access_cidrs: Annotated[
+        tuple[Text, ...], Field(description="who reaches a public endpoint; required with it")
+    ] = ()
+    add_ons: Annotated[tuple[AddOn, ...], Field(description="further EKS add-ons, or other versions")] = ()
+    kueue: Annotated[bool, Field(description="gang scheduling and queues: installs Kueue")] = False
+    kube_ray: Annotated[bool, Field(description="Ray clusters: installs the KubeRay operator")] = False
+    chart_registry: Annotated[
+        Text | None, Field(description="oci://… that holds the charts; default: where their projects publish them")
+    ] = None
+    image_registry: Annotated[
+        Text | None, Field(description="registry that mirrors images of nvcr.io and public.ecr.aws; default: none")
+    ] = None
 
 
 class Slurm(Settings):
     """The Slurm controller of PCS."""
 
-    version: Annotated[SlurmVersion | None, Field(description="for example 25.05")] = None
+    FOREIGN: ClassVar = {
+        "slurm_rest": "the key is rest_api",
+        "scale_down_idle_time_in_seconds": "the key is scale_down_idle_seconds",
+        "slurm_custom_settings": "the key is custom_settings",
+    }
+
+    version: Annotated[SlurmVersion | None, Field(description=f"default: {DEFAULT_SLURM}")] = None
     size: Annotated[
         ControllerSize | None, AnyCase, Field(description="default: the smallest that the node groups fit")
     ] = None
     rest_api: Annotated[bool, Field(description="serve Slurm's REST API")] = False
+    accounting: Annotated[bool, Field(description="keep a database of jobs and accounts in the service")] = True
+    accounting_purge_days: Annotated[WholeNumber | None, Field(description="days; default: kept for ever")] = None
+    open_metrics: Annotated[
+        bool | None, Field(description="serve /metrics on port 6817; default: where the version can")
+    ] = None
+    scale_down_idle_seconds: Annotated[
+        WholeNumber | None, Field(description="how long a node without work stays; default: PCS's, 600")
+    ] = None
+    custom_settings: Annotated[
+        dict[str, Text], Field(description="parameters of slurm.conf, of those that PCS takes")
+    ] = {}
 
 
 class TieredStorage(Settings):
@@ -269,3 +374,25 @@ class Training(Settings):
         if self.node_provisioning is not None:
             return self.node_provisioning
         return NodeProvisioning.CONTINUOUS if self.orchestrator.kubernetes else NodeProvisioning.STANDARD
+
+    @property
+    def groups(self) -> tuple[NodeGroup, ...]:
+        """The node groups, with the system group that an EKS cluster always has."""
+        if self.orchestrator is not Orchestrator.EKS or any(one.role is NodeRole.SYSTEM for one in self.node_groups):
+            return self.node_groups
+        return (SYSTEM, *self.node_groups)
+
+    @property
+    def kubernetes_version(self) -> str:
+        """The Kubernetes version of an EKS cluster."""
+        return (self.kubernetes and self.kubernetes.version) or DEFAULT_KUBERNETES
+
+    @property
+    def slurm_version(self) -> str:
+        """The Slurm version of a PCS cluster."""
+        return (self.slurm and self.slurm.version) or DEFAULT_SLURM
+
+    @property
+    def karpenter(self) -> bool:
+        """Whether Karpenter starts nodes."""
+        return any(group.provisioned_by is Provisioner.KARPENTER for group in self.node_groups)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 
 import aws_cdk as cdk
 import jsii
@@ -12,21 +12,13 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from fmblocks._edge import check_arguments, instance_types, member, public_among, typed, with_zone, zone_of
-from fmblocks.capacity import rules as capacity_rules
-from fmblocks.capacity.bought import CapacityBlock, ICapacity
-from fmblocks.capacity.settings import Capacity, Launch
-from fmblocks.catalog import parse_zone
-from fmblocks.cluster import rules as cluster_rules  # noqa: F401  registers FMB-32
+from fmblocks._edge import member, typed
+from fmblocks.capacity.block_schedule import last_use
+from fmblocks.capacity.bought import CapacityBlock
+from fmblocks.capacity.settings import Launch
 from fmblocks.cluster.settings import Orchestrator
-from fmblocks.compute import rules
 from fmblocks.compute.efa_launch_template import EfaLaunchTemplate
-from fmblocks.compute.efa_placement_group import placement_of
-
-# EC2 terminates the instances of a block 30 minutes before its end, those of UltraServers 60 (rule CB-05), and warns
-# ten minutes before that. The fleet is emptied first, so that jobs hear SIGTERM from their own scheduler (rule CB-10).
-_BEFORE_END = timedelta(minutes=45)
-_BEFORE_END_OF_ULTRASERVERS = timedelta(minutes=75)
+from fmblocks.compute.own_nodes import check_own_nodes
 
 
 @jsii.implements(ec2.IConnectable, iam.IGrantable)
@@ -71,11 +63,15 @@ class GpuFleet(cdk.Resource):
         super().__init__(scope, id)
         launch = member(Launch, launch, "launch")
         self.template = launch_template
-        if isinstance(launch_template.capacity, CapacityBlock):
-            with_zone("capacity.start", launch_template.capacity.start)
-            with_zone("capacity.end", launch_template.capacity.end)
-        block = launch_template.capacity if isinstance(launch_template.capacity, CapacityBlock) else None
-        self._check(vpc_subnet, count, min_count, launch, block)
+        block = check_own_nodes(
+            self,
+            template=launch_template,
+            subnet=vpc_subnet,
+            count=count,
+            min_count=min_count,
+            launch=launch,
+            orchestrator=Orchestrator.EC2,
+        )
         scheduled = block is not None and launch is Launch.SCHEDULED
         self.resource = autoscaling.CfnAutoScalingGroup(
             self,
@@ -118,8 +114,7 @@ class GpuFleet(cdk.Resource):
         if scheduled and block.start is not None:
             self._action("Start", block.start, count, min_count)
         if block.end is not None:
-            ultra = self.template.instance_type.startswith("p6e-gb200.")
-            self._action("End", block.end - (_BEFORE_END_OF_ULTRASERVERS if ultra else _BEFORE_END), 0, 0)
+            self._action("End", last_use(block.end, self.template.instance_type), 0, 0)
 
     def _action(self, id: str, at: datetime, size: int, smallest: int) -> None:
         autoscaling.CfnScheduledAction(
@@ -159,37 +154,3 @@ class GpuFleet(cdk.Resource):
     def metric_in_service_instances(self) -> cloudwatch.Metric:
         """Nodes that run (GroupInServiceInstances, average over one minute)."""
         return self.metric("GroupInServiceInstances")
-
-    def _check(
-        self, subnet: ec2.ISubnet, count: int, min_count: int, launch: Launch, block: CapacityBlock | None
-    ) -> None:
-        bought = self.template.capacity
-        zone = zone_of(subnet)
-        values = {
-            "count": count,
-            "min_count": min_count,
-            "instance_type": self.template.instance_type,
-            "types": instance_types(self),
-            "placement": placement_of(self.template.placement_group),
-            "capacity": Capacity.model_construct(
-                mode=bought.capacity_mode,
-                availability_zone=bought.availability_zone,
-                start=block.start if block else None,
-                end=block.end if block else None,
-                launch=launch if block else None,
-            ),
-            # Where the subnet's zone is not told there is nothing to compare with.
-            "orchestrator": Orchestrator.EC2,
-            "primary": (bought.availability_zone if zone is None or _incomparable(zone, bought) else zone) or "",
-            "public_subnets": public_among([subnet], None),
-        }
-        names = {"capacity.availability_zone": "vpc_subnet", "subnets[0]": "vpc_subnet", "capacity.end": "capacity"}
-        check_arguments(
-            self, (*rules.FLEET_CONSTRUCT, *capacity_rules.FLEET_CONSTRUCT, "FMB-32", "NET-05"), values, names=names
-        )
-
-
-def _incomparable(zone: str, bought: ICapacity) -> bool:
-    """A name and an id may be the same zone: which names stand for which ids differs between accounts."""
-    here, there = parse_zone(zone), parse_zone(bought.availability_zone or "")
-    return here is not None and there is not None and here.by_id != there.by_id

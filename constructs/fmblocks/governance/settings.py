@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -26,3 +26,18 @@ class Suppression(Settings):
 
     rule: Text
     reason: Annotated[Text, Field(description="why the rule does not matter here; it is printed with the plan")]
+
+
+class Access(Settings):
+    """Who reaches the cluster."""
+
+    FOREIGN: ClassVar = {
+        "users": "this version has no users yet: leave the key out",
+        "masters": "the key is admins",
+        "masters_role": "the key is admins",
+        "admin_role_arn": "the key is admins",
+    }
+
+    admins: Annotated[
+        tuple[Text, ...], Field(description="ARNs of IAM roles and users that administer Kubernetes")
+    ] = ()

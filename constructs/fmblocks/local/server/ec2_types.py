@@ -15,6 +15,7 @@ from fmblocks.local.server.engine import (
     before_delete,
     bucket_is_empty,
     call_ec2,
+    eks_networks,
     override_ec2,
     publish_image,
     register,
@@ -117,6 +118,8 @@ def _used(id: str) -> str | None:
         network = record.properties.get("VpcConfig", {})
         if id in (*network.get("Subnets", ()), *network.get("SecurityGroupIds", ())):
             return f"resource {id} has a dependent object"
+    if any(id in network for _, network in eks_networks()):
+        return f"resource {id} has a dependent object"
     return None
 
 

@@ -6,6 +6,7 @@ They are not an interface: the version is pinned exactly, and tests/local/test_c
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import secrets
 from collections.abc import Awaitable, Callable, Mapping
@@ -16,7 +17,7 @@ from xml.etree import ElementTree
 from ministack import app
 from ministack.core import router
 from ministack.core.responses import get_account_id, get_region
-from ministack.services import cloudformation, ec2, s3, ssm
+from ministack.services import cloudformation, ec2, eks, iam, s3, ssm
 from ministack.services.cloudformation import provisioners
 
 Properties: TypeAlias = dict[str, Any]
@@ -77,6 +78,94 @@ def after_create(resource_type: str, action: Callable[[Properties, Attributes], 
         return id, attributes
 
     entry["create"] = acted
+
+
+def checked(
+    resource_type: str,
+    *,
+    create: Callable[[Properties], None],
+    update: Callable[[str, Properties], None],
+    created: Callable[[str, Properties, Attributes], None] | None = None,
+    deleted: Callable[[str], None] | None = None,
+) -> None:
+    """Look at what a built-in type is given, before it is done, and add to what was done.
+
+    Args:
+        resource_type: one of ministack's own.
+        create: may refuse the properties by raising ValueError.
+        update: the same, with the id.
+        created: gets id, properties and attributes, which it may change.
+        deleted: gets the id of what has gone.
+    """
+    entry = provisioners._RESOURCE_HANDLERS[resource_type]
+    old_create, old_update, old_delete = entry["create"], entry["update"], entry["delete"]
+
+    def new_create(logical_id: str, properties: Properties, *rest: Any) -> Created:
+        create(properties)
+        id, attributes = old_create(logical_id, properties, *rest)
+        if created is not None:
+            created(id, properties, attributes)
+        return id, attributes
+
+    def new_update(id: str, old: Properties, new: Properties, *rest: Any, **named: Any) -> Created:
+        update(id, new)
+        updated: Created = old_update(id, old, new, *rest, **named)
+        return updated
+
+    def new_delete(id: str, *rest: Any) -> None:
+        old_delete(id, *rest)
+        if deleted is not None:
+            deleted(id)
+
+    entry.update(create=new_create, update=new_update, delete=new_delete)
+
+
+def without_containers() -> None:
+    """ministack would start a Kubernetes of its own where it finds Docker; here no handler starts anything."""
+    eks._get_docker = lambda: None
+
+
+def eks_cluster(name: str) -> dict[str, Any] | None:
+    """The record of a cluster, as ``aws eks describe-cluster`` shows it."""
+    found: dict[str, Any] | None = eks._clusters.get(name)
+    return found
+
+
+def eks_networks() -> list[tuple[str, list[str]]]:
+    """Clusters and node groups, each with the subnets and security groups that it stands in."""
+    found = []
+    for name, cluster in eks._clusters.items():
+        network = cluster["resourcesVpcConfig"]
+        groups = [*network.get("securityGroupIds", []), network.get("clusterSecurityGroupId", "")]
+        found.append((name, [*network.get("subnetIds", []), *groups]))
+    found += [(name, list(group.get("subnets", []))) for name, group in eks._nodegroups.items()]
+    return found
+
+
+def call_eks(operation: str, *arguments: Any) -> dict[str, Any]:
+    """Call an operation of EKS inside the server, by the name of its function.
+
+    Raises:
+        ValueError: with EKS's message.
+    """
+    status, _headers, body = getattr(eks, operation)(*arguments)
+    answer: dict[str, Any] = json.loads(body)
+    if status >= 400:
+        raise ValueError(answer.get("message") or f"{operation} failed with {status}")
+    return answer
+
+
+def call_iam(operation: str, parameters: dict[str, str]) -> ElementTree.Element:
+    """Call an operation of IAM inside the server, by the name of its function.
+
+    Raises:
+        ValueError: with IAM's message.
+    """
+    status, _headers, body = getattr(iam, operation)({name: [value] for name, value in parameters.items()})
+    root = ElementTree.fromstring(re.sub(rb'xmlns="[^"]*"', b"", body))
+    if status >= 400:
+        raise ValueError(root.findtext(".//Message") or f"{operation} failed with {status}")
+    return root
 
 
 def supported_types() -> set[str]:

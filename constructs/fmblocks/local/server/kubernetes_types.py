@@ -1,0 +1,297 @@
+"""EKS and what CDK applies to its clusters.
+
+There is no Kubernetes behind it: nothing is started, neither here nor on the host. ministack keeps the records of
+clusters and node groups, which ``aws eks`` shows; the types below are checked by CloudFormation's schemas, manifests by
+those of Kubernetes, and kinds that a chart brings by ours, once that chart is there.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import kubernetes_validate
+
+from fmblocks.local.server.engine import (
+    Attributes,
+    Created,
+    Handler,
+    Properties,
+    call_ec2,
+    call_eks,
+    call_iam,
+    checked,
+    eks_cluster,
+    environment,
+    register,
+    unique,
+    without_containers,
+)
+from fmblocks.local.server.schema_types import validate
+
+_MANIFEST, _CHART = "Custom::AWSCDK-EKS-KubernetesResource", "Custom::AWSCDK-EKS-HelmChart"
+# Which chart brings the kinds of an API group.
+_BROUGHT_BY = {
+    "kueue.x-k8s.io": "kueue",
+    "karpenter.sh": "karpenter",
+    "karpenter.k8s.aws": "karpenter",
+}
+# (account, Region, cluster) → release → chart's properties
+_CHARTS: dict[tuple[str, str, str], dict[str, Properties]] = {}
+
+
+def install() -> None:
+    """Register the types."""
+    without_containers()
+    checked(
+        "AWS::EKS::Cluster",
+        create=lambda properties: _check("AWS::EKS::Cluster", properties),
+        update=_check_version,
+        created=_make_group,
+        deleted=_forget,
+    )
+    checked(
+        "AWS::EKS::Nodegroup",
+        create=lambda properties: _check("AWS::EKS::Nodegroup", properties),
+        update=lambda _id, properties: _check("AWS::EKS::Nodegroup", properties),
+    )
+    register("AWS::EKS::Addon", Handler(_create_add_on, _delete_add_on, _update_add_on, ("ClusterName", "AddonName")))
+    register(
+        "AWS::EKS::AccessEntry", Handler(_let_in, _let_out, _change_entry, ("ClusterName", "PrincipalArn", "Type"))
+    )
+    register(
+        "AWS::EKS::PodIdentityAssociation",
+        Handler(_associate, _dissociate, _associate_again, ("ClusterName", "Namespace", "ServiceAccount")),
+    )
+    register("AWS::IAM::OIDCProvider", Handler(_trust, _distrust, create_only=("Url",)))
+    register(_MANIFEST, Handler(_apply, lambda _id, _properties: None, lambda id, _old, new: _apply_again(id, new)))
+    register(_CHART, Handler(_release, _uninstall, lambda id, _old, new: _upgrade(id, new)))
+
+
+def _check(kind: str, properties: Properties) -> None:
+    validate(kind, properties)
+
+
+def _check_version(name: str, properties: Properties) -> None:
+    """EKS goes up by one minor version at a time, and never down."""
+    _check("AWS::EKS::Cluster", properties)
+    cluster, wanted = eks_cluster(name), properties.get("Version")
+    if cluster is None or wanted is None:
+        return
+    now, then = (int(str(version).split(".")[1]) for version in (cluster["version"], wanted))
+    if then not in (now, now + 1):
+        raise ValueError(f"Unsupported Kubernetes minor version update from {cluster['version']} to {wanted}")
+
+
+def _make_group(name: str, properties: Properties, attributes: Attributes) -> None:
+    """The cluster's own security group, a real one: rules name it."""
+    subnet = properties["ResourcesVpcConfig"]["SubnetIds"][0]
+    vpc = call_ec2("DescribeSubnets", SubnetId__1=subnet).findtext(".//vpcId")
+    answer = call_ec2(
+        "CreateSecurityGroup",
+        GroupName=f"eks-cluster-sg-{name}-{unique(8)}",
+        GroupDescription="EKS created security group",
+        VpcId=vpc,
+    )
+    group = answer.findtext(".//groupId") or ""
+    cluster = eks_cluster(name)
+    assert cluster is not None
+    cluster["resourcesVpcConfig"].update(clusterSecurityGroupId=group, vpcId=vpc)
+    cluster["certificateAuthority"]["data"] = "bm8gY2x1c3Rlcg=="
+    attributes["ClusterSecurityGroupId"] = group
+    attributes["CertificateAuthorityData"] = cluster["certificateAuthority"]["data"]
+    _GROUPS[name] = group
+
+
+_GROUPS: dict[str, str] = {}
+
+
+def _forget(name: str) -> None:
+    _CHARTS.pop((*environment(), name), None)
+    if group := _GROUPS.pop(name, None):
+        call_ec2("DeleteSecurityGroup", GroupId=group)
+
+
+def _create_add_on(properties: Properties) -> Created:
+    typed = validate("AWS::EKS::Addon", properties)
+    cluster, name = typed["ClusterName"], typed["AddonName"]
+    _parsed(typed)
+    answer = call_eks("_create_addon", cluster, _camel(typed))
+    return f"{cluster}|{name}", {"Arn": answer["addon"]["addonArn"]}
+
+
+def _update_add_on(id: str, _old: Properties, new: Properties) -> Created:
+    typed = validate("AWS::EKS::Addon", new)
+    _parsed(typed)
+    cluster, name = id.split("|")
+    call_eks("_update_addon", cluster, name, _camel(typed))
+    return id, {"Arn": call_eks("_describe_addon", cluster, name)["addon"]["addonArn"]}
+
+
+def _parsed(add_on: Properties) -> None:
+    """EKS reads configuration values as JSON or YAML; ours are JSON."""
+    try:
+        json.loads(add_on.get("ConfigurationValues", "{}"))
+    except ValueError as error:
+        raise ValueError(f"ConfigurationValue provided in request is not supported: {error}") from None
+
+
+def _delete_add_on(id: str, _properties: Properties) -> None:
+    call_eks("_delete_addon", *id.split("|"))
+
+
+def _let_in(properties: Properties) -> Created:
+    typed = validate("AWS::EKS::AccessEntry", properties)
+    answer = call_eks("_create_access_entry", typed["ClusterName"], _camel(typed))
+    return f"{typed['PrincipalArn']}|{typed['ClusterName']}", {
+        "AccessEntryArn": answer["accessEntry"]["accessEntryArn"]
+    }
+
+
+def _change_entry(id: str, _old: Properties, new: Properties) -> Created:
+    typed = validate("AWS::EKS::AccessEntry", new)
+    principal, cluster = id.split("|")
+    call_eks("_update_access_entry", cluster, principal, _camel(typed))
+    found = call_eks("_describe_access_entry", cluster, principal)
+    return id, {"AccessEntryArn": found["accessEntry"]["accessEntryArn"]}
+
+
+def _let_out(id: str, _properties: Properties) -> None:
+    principal, cluster = id.split("|")
+    call_eks("_delete_access_entry", cluster, principal)
+
+
+def _associate(properties: Properties) -> Created:
+    typed = validate("AWS::EKS::PodIdentityAssociation", properties)
+    answer = call_eks("_create_pod_identity_association", typed["ClusterName"], _camel(typed))["association"]
+    id, arn = answer["associationId"], answer["associationArn"]
+    return f"{typed['ClusterName']}|{id}", {"AssociationArn": arn, "AssociationId": id}
+
+
+def _associate_again(id: str, _old: Properties, new: Properties) -> Created:
+    typed = validate("AWS::EKS::PodIdentityAssociation", new)
+    cluster, association = id.split("|")
+    call_eks("_update_pod_identity_association", cluster, association, _camel(typed))
+    found = call_eks("_describe_pod_identity_association", cluster, association)["association"]
+    return id, {"AssociationArn": found["associationArn"], "AssociationId": association}
+
+
+def _dissociate(id: str, _properties: Properties) -> None:
+    call_eks("_delete_pod_identity_association", *id.split("|"))
+
+
+def _trust(properties: Properties) -> Created:
+    typed = validate("AWS::IAM::OIDCProvider", properties)
+    clients = {f"ClientIDList.member.{at}": one for at, one in enumerate(typed.get("ClientIdList", []), start=1)}
+    answer = call_iam("_create_oidc_provider", {"Url": typed["Url"], **clients})
+    arn = answer.findtext(".//OpenIDConnectProviderArn") or ""
+    return arn, {"Arn": arn}
+
+
+def _distrust(arn: str, _properties: Properties) -> None:
+    call_iam("_delete_oidc_provider", {"OpenIDConnectProviderArn": arn})
+
+
+def _camel(value: Any) -> Any:
+    """As EKS's API spells it, with tags as a mapping."""
+    if not isinstance(value, dict):
+        return [_camel(item) for item in value] if isinstance(value, list) else value
+    found = {key[:1].lower() + key[1:]: _camel(item) for key, item in value.items() if key != "Tags"}
+    if isinstance(tags := value.get("Tags"), list):
+        found["tags"] = {one["Key"]: one["Value"] for one in tags}
+    return found
+
+
+def _apply(properties: Properties) -> Created:
+    _check_manifest(properties)
+    return f"{properties['ClusterName']}/{unique(12)}", {}
+
+
+def _apply_again(id: str, properties: Properties) -> Created:
+    _check_manifest(properties)
+    return id, {}
+
+
+def _check_manifest(properties: Properties) -> None:
+    """What ``kubectl apply`` would say, object by object."""
+    cluster = eks_cluster(properties["ClusterName"])
+    if cluster is None:
+        raise ValueError(f"No cluster found for name: {properties['ClusterName']}.")
+    for document in json.loads(properties["Manifest"]):
+        check_object(document, str(cluster["version"]), charts_of(properties["ClusterName"]))
+
+
+def charts_of(cluster: str) -> Iterable[str]:
+    """The charts of a cluster, by name."""
+    return [one["Chart"] for one in _CHARTS.get((*environment(), cluster), {}).values()]
+
+
+def check_object(document: dict[str, Any], version: str, charts: Iterable[str]) -> None:
+    """Refuse an object with an unknown kind or field.
+
+    Args:
+        document: the object.
+        version: of Kubernetes, for example 1.35.
+        charts: that are there; each may bring kinds.
+
+    Raises:
+        ValueError: with what is wrong and where.
+    """
+    api, kind = str(document.get("apiVersion")), str(document.get("kind"))
+    name = f"{kind}/{document.get('metadata', {}).get('name')}"
+    group = api.split("/")[0]
+    if group in _BROUGHT_BY:
+        if _BROUGHT_BY[group] not in charts:
+            raise ValueError(f'no matches for kind "{kind}" in version "{api}": ensure CRDs are installed first')
+        schema = _custom_kinds().get(f"{api}/{kind}")
+        if schema is None:
+            raise ValueError(f'no matches for kind "{kind}" in version "{api}"')
+        for error in jsonschema.Draft7Validator(schema).iter_errors(document):
+            where = ".".join(str(part) for part in error.path)
+            raise ValueError(f"{name} is invalid: {where}: {error.message}")
+        return
+    try:
+        kubernetes_validate.validate(document, version, strict=True)
+    except kubernetes_validate.ValidationError as error:
+        where = ".".join(str(part) for part in error.path)
+        raise ValueError(f"{name} is invalid: {where}: {error.message}") from None
+    except (kubernetes_validate.SchemaNotFoundError, kubernetes_validate.InvalidSchemaError):
+        raise ValueError(f'no matches for kind "{kind}" in version "{api}"') from None
+
+
+@functools.cache
+def _custom_kinds() -> dict[str, dict[str, Any]]:
+    """Schemas of ours for the kinds that charts bring and our manifests use, by ``group/version/kind``."""
+    text = Path(__file__).with_name("custom_kinds.json").read_text(encoding="utf-8")
+    found: dict[str, dict[str, Any]] = json.loads(text)
+    return found
+
+
+def _release(properties: Properties) -> Created:
+    cluster = properties["ClusterName"]
+    _upgrade_release(cluster, properties)
+    return f"{cluster}/{properties['Release']}", {}
+
+
+def _upgrade(id: str, properties: Properties) -> Created:
+    _upgrade_release(properties["ClusterName"], properties)
+    return id, {}
+
+
+def _upgrade_release(cluster: str, properties: Properties) -> None:
+    if eks_cluster(cluster) is None:
+        raise ValueError(f"No cluster found for name: {cluster}.")
+    for key in ("Chart", "Version", "Repository"):
+        if not properties.get(key):
+            raise ValueError(f"{properties['Release']}: {key} is missing: a chart comes from a place, in a version")
+    json.loads(properties.get("Values", "{}"))
+    _CHARTS.setdefault((*environment(), cluster), {})[properties["Release"]] = properties
+
+
+def _uninstall(id: str, _properties: Properties) -> None:
+    cluster, release = id.rsplit("/", 1)
+    _CHARTS.get((*environment(), cluster), {}).pop(release, None)
