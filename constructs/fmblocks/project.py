@@ -275,6 +275,7 @@ def _check_training(project: Project, training: Training) -> Iterator[Finding]:
         "admins": project.access.admins,
         "closed": project.network.vpc is None and not project.network.nat_gateways,
         "endpoint_services": project.network.endpoint_services,
+        "home_given": project.storage.home is not None,
     }
     of_all: tuple[str, ...] = (*cluster_rules.TRAINING, *capacity_rules.TRAINING, *compute_rules.TRAINING)
     of_all += cluster_rules.HYPERPOD if training.orchestrator.hyperpod else ()

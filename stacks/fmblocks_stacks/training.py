@@ -77,6 +77,23 @@ class TrainingStack(cdk.Stack):
                 foundation=self._foundation,
                 security_group=self._efa_group,
             )
+        elif training.orchestrator is Orchestrator.PCS:
+            from fmblocks_stacks.pcs import PcsTraining
+
+            made = PcsTraining(
+                self,
+                "Pcs",
+                project=project,
+                training=training,
+                foundation=self._foundation,
+                security_group=self._efa_group,
+                subnet=self._subnet,
+                file_system=self._file_system() if project.storage.lustre else None,
+                home=self._home_directories(),
+            )
+            metrics = self._metrics()
+            for nodes in made.groups.values():
+                metrics.grant_remote_write(nodes)
         else:
             self._metrics().grant_remote_write(self._hyperpod(training, folder).execution_role)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import ipaddress
 import re
 from collections import Counter
@@ -15,6 +16,7 @@ from fmblocks.capacity.settings import Capacity, CapacityMode
 from fmblocks.cluster.add_ons import ADD_ONS, pinned_kubernetes
 from fmblocks.cluster.settings import (
     BUILT,
+    DEFAULT_SLURM,
     POD_ADDRESSES,
     ControllerSize,
     DeepHealthCheck,
@@ -849,6 +851,91 @@ def pcs_slurm(*, slurm: Slurm | None) -> Iterator[Violation]:
         yield Violation("slurm.version", text, "take one of these, or check")
 
 
+@rule("FMB-88")
+def static_or_dynamic(*, orchestrator: Orchestrator, min_count: int | None, count: int) -> Iterator[Violation]:
+    """Nodes of a PCS group are all there always, or all come with jobs."""
+    if orchestrator is Orchestrator.PCS and min_count not in (None, 0, count) and count > 0:
+        text = f"{min_count} of {count}: PCS keeps all nodes of a group, or starts them all with jobs"
+        yield Violation("min_count", text, "write 0, or leave it out to keep all")
+
+
+@rule("FMB-89")
+def image_of_pcs(
+    *, orchestrator: Orchestrator, instance_type: str, image: Image | None, types: catalog.Types
+) -> Iterator[Violation]:
+    """PCS has an image with NVIDIA's driver, and none with Neuron's."""
+    found = types.get(instance_type)
+    if orchestrator is Orchestrator.PCS and image is None and found and found.accelerator_vendor == "aws":
+        text = f"is not given, and AWS describes no image for PCS with the Neuron driver of {instance_type}"
+        yield Violation("image", text, "build one with PCS's agent and Slurm, and give its id")
+
+
+# Parameters of slurm.conf that PCS takes for a cluster; the list moves, so this is a warning.
+_PARAMETERS = frozenset(
+    {
+        "AccountingStorageEnforce", "AccountingStorageTRES", "AccountingStoreFlags", "AuthAltParameters",
+        "CliFilterParameters", "CliFilterPlugins", "CommunicationParameters", "DefMemPerCPU", "EnforcePartLimits",
+        "Epilog", "FairShareDampeningFactor", "FirstJobId", "HealthCheckInterval", "HealthCheckNodeState",
+        "HealthCheckProgram", "JobRequeue", "LaunchParameters", "Licenses", "MetricsType", "MinJobAge", "OverTimeLimit",
+        "PreemptExemptTime", "PreemptMode", "PreemptParameters", "PreemptType", "PriorityCalcPeriod",
+        "PriorityDecayHalfLife", "PriorityFavorSmall", "PriorityFlags", "PriorityMaxAge", "PriorityUsageResetPeriod",
+        "PriorityWeightAge", "PriorityWeightAssoc", "PriorityWeightFairshare", "PriorityWeightJobSize",
+        "PriorityWeightPartition", "PriorityWeightQOS", "PriorityWeightTRES", "Prolog", "PrologFlags", "RequeueExit",
+        "RequeueExitHold", "SchedulerParameters", "SelectTypeParameters", "SrunPortRange", "TaskEpilog",
+        "TaskPluginParam", "TaskProlog", "TrackWCKey", "UnkillableStepProgram", "UnkillableStepTimeout",
+    }
+)  # fmt: skip
+_OPEN_METRICS = _SLURM[2]
+
+
+def serves_metrics(slurm: Slurm) -> bool:
+    """Whether a PCS cluster serves its metrics: where it was asked to, else where its version can."""
+    if slurm.open_metrics is not None:
+        return slurm.open_metrics
+    return (slurm.version or DEFAULT_SLURM) >= _OPEN_METRICS
+
+
+@rule("FMB-90")
+def pcs_settings(*, slurm: Slurm | None) -> Iterator[Violation]:
+    """What is said about Slurm fits its version and itself."""
+    if slurm is None:
+        return
+    version = slurm.version or DEFAULT_SLURM
+    if slurm.open_metrics and version < _OPEN_METRICS:
+        text = f"true, which needs Slurm {_OPEN_METRICS}, and the version is {version}"
+        yield Violation("slurm.open_metrics", text, f"write version: {_OPEN_METRICS!r} or later")
+    if slurm.open_metrics is not False and version >= _OPEN_METRICS:
+        for name in sorted({"MetricsType", "CommunicationParameters"} & set(slurm.custom_settings)):
+            text = f"{slurm.custom_settings[name]}, but open_metrics sets it"
+            yield Violation(f"slurm.custom_settings.{name}", text, "leave it out, or write open_metrics: false")
+    if slurm.accounting_purge_days is not None:
+        if not slurm.accounting:
+            yield Violation("slurm.accounting_purge_days", "is not read without accounting", "leave it out")
+        elif not 1 <= slurm.accounting_purge_days <= 10000:
+            text = f"{slurm.accounting_purge_days} is not between 1 and 10000"
+            yield Violation("slurm.accounting_purge_days", text, "leave it out to keep records for ever")
+    if slurm.scale_down_idle_seconds is not None and slurm.scale_down_idle_seconds < 1:
+        text = f"{slurm.scale_down_idle_seconds} is below 1"
+        yield Violation("slurm.scale_down_idle_seconds", text, "write seconds, or leave it out")
+
+
+@rule("FMB-91")
+def pcs_parameters(*, slurm: Slurm | None) -> Iterator[Violation]:
+    """PCS takes some parameters of slurm.conf; the list moves."""
+    for name in sorted(slurm.custom_settings if slurm else ()):
+        if name not in _PARAMETERS:
+            alike = difflib.get_close_matches(name, _PARAMETERS, n=1)
+            hint = f"did you mean {alike[0]}?" if alike else "check AWS PCS User Guide, custom Slurm settings"
+            yield Violation(f"slurm.custom_settings.{name}", "is not listed among the parameters that PCS takes", hint)
+
+
+@rule("FMB-92")
+def home_of_pods(*, orchestrator: Orchestrator | None, home_given: bool) -> Iterator[Violation]:
+    """Home directories are for people on nodes; pods have none."""
+    if orchestrator is Orchestrator.EKS and home_given:
+        yield Violation("storage.home", "is made, but pods of EKS do not mount it", "leave it out")
+
+
 @rule("PCS-10")
 def pcs_size(*, orchestrator: Orchestrator, slurm: Slurm | None, node_groups: Sequence[Wired]) -> Iterator[Violation]:
     """The REST API came with Slurm 25.05; a controller serves as many nodes as its size says."""
@@ -863,6 +950,12 @@ def pcs_size(*, orchestrator: Orchestrator, slurm: Slurm | None, node_groups: Se
         key = "slurm.size" if slurm and slurm.size else "node_groups"
         text = f"{nodes} nodes are more than the {_NODES[size]} of size {size}"
         yield Violation(key, text, "take a larger size" if size is not ControllerSize.LARGE else "use fewer nodes")
+
+
+def smallest_controller(node_groups: Sequence[Wired]) -> ControllerSize:
+    """The smallest controller that serves the nodes."""
+    nodes = sum(group.count for group in node_groups)
+    return next((size for size in ControllerSize if nodes <= _NODES[size]), ControllerSize.LARGE)
 
 
 _NO_PCS = frozenset(
@@ -911,21 +1004,25 @@ HYPERPOD_GROUP = (
 )  # fmt: skip
 GROUP = (*HYPERPOD_GROUP, "FMB-16", "FMB-33", "FMB-43", "HP-16")
 GROUP_CONSTRUCT = (*HYPERPOD_GROUP, "HP-01")
-EC2_GROUP = ("FMB-32", "FMB-33", "FMB-43", "FMB-44", "FMB-48", "FMB-87", "PCS-06")
+EC2_GROUP = (
+    "FMB-32", "FMB-33", "FMB-43", "FMB-44", "FMB-48", "FMB-87", "FMB-88", "FMB-89", "PCS-06",
+)  # fmt: skip
 HYPERPOD = ("HP-02",)
 SLURM = ("HP-11", "HP-12")
 CLUSTER = (*HYPERPOD, *SLURM)
 TRAINING = (
-    "EKS-03", "FMB-23", "FMB-33", "FMB-42", "FMB-78", "FMB-81", "FMB-82", "FMB-83", "HP-19", "HP-28", "PCS-02",
-    "PCS-07", "PCS-10",
+    "EKS-03", "FMB-23", "FMB-33", "FMB-42", "FMB-78", "FMB-81", "FMB-82", "FMB-83", "FMB-90", "FMB-91", "HP-19",
+    "HP-28", "PCS-02", "PCS-07", "PCS-10",
 )  # fmt: skip
 # About keys that stand outside training.
-WHOLE = ("EKS-01", "FMB-79", "FMB-80", "FMB-84", "HP-29", "PCS-01", "REG-02")
+WHOLE = ("EKS-01", "FMB-79", "FMB-80", "FMB-84", "FMB-92", "HP-29", "PCS-01", "REG-02")
+# Of a PCS cluster, at the construct.
+PCS_CONSTRUCT = ("FMB-90", "FMB-91", "PCS-02", "PCS-10")
 # Of an EKS cluster, at the construct.
 EKS_CONSTRUCT = ("EKS-01", "FMB-78", "FMB-79", "FMB-80", "FMB-81")
 # Where the file system stands.
 FILE_SYSTEM = ("FSX-26", "X-05")
 CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "X-04", *FILE_SYSTEM)
 CLIENT_CONSTRUCT = ("FSX-15",)
-OWN_NODES_CONSTRUCT = ("FMB-32", "PCS-06")
+OWN_NODES_CONSTRUCT = ("FMB-32", "FMB-88", "PCS-06")
 PROJECT = ("HP-22", "NET-02")

@@ -129,12 +129,33 @@ def _used_placement_group(id: str) -> None:
             raise ValueError(f"The placement group {id} is in use by {reservation} and may not be deleted")
 
 
+def _pcs_cluster(arn: str, _properties: Properties) -> Attributes:
+    """The controller has an address of the subnet; port 6817 is slurmctld's."""
+    name = arn.rsplit("/", 1)[1]
+    endpoint = {"Type": "SLURMCTLD", "PrivateIpAddress": "10.0.0.10", "Port": "6817"}
+    return {"Arn": arn, "Id": name, "Status": "ACTIVE", "Endpoints": [endpoint]}
+
+
+def _pcs_arn(kind: str) -> Callable[[], str]:
+    return lambda: _arn("pcs", f"cluster/pcs/{kind}/pcs_{unique(10)}")
+
+
+def _pcs_part(arn: str, properties: Properties) -> Attributes:
+    """A node group or a queue of a cluster that is there."""
+    if not any(record.attributes["Id"] == properties["ClusterId"] for record in live("AWS::PCS::Cluster").values()):
+        raise ValueError(f"The cluster {properties['ClusterId']} does not exist")
+    return {"Arn": arn, "Id": arn.rsplit("/", 1)[1], "Status": "ACTIVE"}
+
+
 TYPES = (
     SchemaType("AWS::EC2::PlacementGroup", lambda: f"group-{unique(12)}", _placement_group),
     SchemaType("AWS::EC2::CapacityReservation", lambda: f"cr-{unique()}", _reservation),
     SchemaType("AWS::FSx::FileSystem", lambda: f"fs-{unique()}", _file_system, refuse=_file_system_change),
     SchemaType("AWS::FSx::DataRepositoryAssociation", lambda: f"dra-{unique()}", _association),
     SchemaType("AWS::SageMaker::Cluster", lambda: _arn("sagemaker", f"cluster/{unique(12)}"), _cluster),
+    SchemaType("AWS::PCS::Cluster", lambda: _arn("pcs", f"cluster/pcs_{unique(10)}"), _pcs_cluster),
+    SchemaType("AWS::PCS::ComputeNodeGroup", _pcs_arn("computenodegroup"), _pcs_part),
+    SchemaType("AWS::PCS::Queue", _pcs_arn("queue"), _pcs_part),
     SchemaType("AWS::APS::Workspace", lambda: _arn("aps", f"workspace/ws-{unique(12)}"), _workspace),
 )
 
