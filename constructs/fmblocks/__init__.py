@@ -21,10 +21,27 @@ if TYPE_CHECKING:
     from fmblocks.capacity.settings import Launch as Launch
     from fmblocks.capacity.settings import Match as Match
     from fmblocks.capacity.settings import Tenancy as Tenancy
+    from fmblocks.cluster.device_plugins import DevicePlugins as DevicePlugins
+    from fmblocks.cluster.eks_cluster import EksAddOn
+    from fmblocks.cluster.eks_cluster import EksCluster as EksCluster
+    from fmblocks.cluster.eks_gpu_node_group import EksGpuNodeGroup as EksGpuNodeGroup
+    from fmblocks.cluster.eks_launch_template import EksLaunchTemplate as EksLaunchTemplate
     from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster as HyperPodSlurmCluster
     from fmblocks.cluster.hyperpod_slurm_cluster import IHyperPodCluster as IHyperPodCluster
     from fmblocks.cluster.hyperpod_slurm_cluster import SlurmInstanceGroup as SlurmInstanceGroup
+    from fmblocks.cluster.karpenter import Karpenter as Karpenter
+    from fmblocks.cluster.karpenter_node_pool import KarpenterNodePool as KarpenterNodePool
+    from fmblocks.cluster.kube_ray import KubeRay as KubeRay
+    from fmblocks.cluster.kueue import Kueue as Kueue
+    from fmblocks.cluster.kueue import QueuedGroup
     from fmblocks.cluster.lifecycle_bundle import LifecycleBundle as LifecycleBundle
+    from fmblocks.cluster.lustre_volume import LustreVolume as LustreVolume
+    from fmblocks.cluster.pcs_cluster import IPcsCluster
+    from fmblocks.cluster.pcs_cluster import PcsCluster as PcsCluster
+    from fmblocks.cluster.pcs_compute_node_group import PcsComputeNodeGroup as PcsComputeNodeGroup
+    from fmblocks.cluster.pcs_launch_template import PcsLaunchTemplate as PcsLaunchTemplate
+    from fmblocks.cluster.pcs_queue import PcsQueue as PcsQueue
+    from fmblocks.cluster.settings import ControllerSize, EndpointAccess
     from fmblocks.cluster.settings import NodeProvisioning as NodeProvisioning
     from fmblocks.cluster.settings import NodeRecovery as NodeRecovery
     from fmblocks.cluster.settings import NodeRole as NodeRole
@@ -74,6 +91,24 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "ControllerSize": "cluster.settings",
+    "EndpointAccess": "cluster.settings",
+    "PcsQueue": "cluster.pcs_queue",
+    "PcsComputeNodeGroup": "cluster.pcs_compute_node_group",
+    "PcsLaunchTemplate": "cluster.pcs_launch_template",
+    "IPcsCluster": "cluster.pcs_cluster",
+    "PcsCluster": "cluster.pcs_cluster",
+    "KarpenterNodePool": "cluster.karpenter_node_pool",
+    "Karpenter": "cluster.karpenter",
+    "KubeRay": "cluster.kube_ray",
+    "QueuedGroup": "cluster.kueue",
+    "Kueue": "cluster.kueue",
+    "LustreVolume": "cluster.lustre_volume",
+    "DevicePlugins": "cluster.device_plugins",
+    "EksGpuNodeGroup": "cluster.eks_gpu_node_group",
+    "EksLaunchTemplate": "cluster.eks_launch_template",
+    "EksAddOn": "cluster.eks_cluster",
+    "EksCluster": "cluster.eks_cluster",
     "OpenZfsCompressionType": "storage.settings",
     "OpenZfsDeploymentType": "storage.settings",
     "OpenZfsSecurityGroup": "storage.open_zfs_security_group",
@@ -146,6 +181,7 @@ __all__ = [
     "CapacityReservation",
     "CapacityReservationGroup",
     "ClusterVpc",
+    "ControllerSize",
     "DataBucket",
     "DataCompressionType",
     "DataReleaseSchedule",
@@ -153,11 +189,17 @@ __all__ = [
     "DataRepositoryEvent",
     "DataRepositoryPublisher",
     "DeploymentType",
+    "DevicePlugins",
     "DriveCacheType",
     "EfaLaunchTemplate",
     "EfaMode",
     "EfaPlacementGroup",
     "EfaSecurityGroup",
+    "EksAddOn",
+    "EksCluster",
+    "EksGpuNodeGroup",
+    "EksLaunchTemplate",
+    "EndpointAccess",
     "Finding",
     "FindingsError",
     "FixedImage",
@@ -169,9 +211,14 @@ __all__ = [
     "ILustreFileSystem",
     "IMetricsWorkspace",
     "IOpenZfsFileSystem",
+    "IPcsCluster",
     "InstancePlatform",
     "InterfaceEndpoints",
     "InterfaceType",
+    "Karpenter",
+    "KarpenterNodePool",
+    "KubeRay",
+    "Kueue",
     "Launch",
     "LifecycleBundle",
     "LogBucket",
@@ -180,6 +227,7 @@ __all__ = [
     "LustreLogLevel",
     "LustreMetadataMode",
     "LustreSecurityGroup",
+    "LustreVolume",
     "Match",
     "MetricsWorkspace",
     "NetworkInterface",
@@ -192,10 +240,15 @@ __all__ = [
     "OpenZfsDeploymentType",
     "OpenZfsFileSystem",
     "OpenZfsSecurityGroup",
+    "PcsCluster",
+    "PcsComputeNodeGroup",
+    "PcsLaunchTemplate",
+    "PcsQueue",
     "PrivateSubnet",
     "Profile",
     "Project",
     "ProjectKey",
+    "QueuedGroup",
     "ReadCacheSizingMode",
     "SlurmInstanceGroup",
     "SpotCapacity",

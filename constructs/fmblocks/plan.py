@@ -98,7 +98,7 @@ def make_plan(
     """
     types = project.instance_types
     training = project.training
-    groups = [group for group in (training.node_groups if training else ()) if group.count]
+    groups = [group for group in (training.groups if training else ()) if group.count]
     interfaces = (
         sum(group.count * _interfaces(training.orchestrator, group, types) for group in groups) if training else 0
     )
@@ -158,7 +158,7 @@ def lustre_mbps(project: Project) -> float | None:
 def _node_addresses(training: Training | None, types: Types) -> int:
     if training is None:
         return 0
-    return sum(group.count * addresses_per_node(training.orchestrator, group, types) for group in training.node_groups)
+    return sum(group.count * addresses_per_node(training.orchestrator, group, types) for group in training.groups)
 
 
 def _interfaces(orchestrator: Orchestrator, group: NodeGroup, types: Types) -> int:

@@ -45,7 +45,7 @@ from fmblocks.storage.settings import Lustre, Storage
 # Made here: they look at other findings, or at what is absent.
 PROJECT_RULES = frozenset({"FMB-11", "FMB-22"})
 # What only the project file can be wrong about: no construct says it again.
-PROJECT_ONLY = PROJECT_RULES | {"FSX-16", "FSX-29", "HP-22", "HP-29", "NET-06", "FMB-76"}
+PROJECT_ONLY = PROJECT_RULES | {"FSX-16", "FSX-29", "HP-22", "HP-29", "NET-06", "FMB-76", "FMB-86", "FMB-92", "REG-02"}
 _LATER = "this version does not build it yet: leave the key out"
 
 
@@ -284,7 +284,8 @@ def _check_training(project: Project, training: Training) -> Iterator[Finding]:
     yield from check(cluster_rules.WHOLE, values)
     if (size := primary_subnet_size(project.network)) is not None:
         values["storage_addresses"] = storage_addresses(project.storage)
-        yield from check(cluster_rules.PROJECT, {**values, "primary_subnet_size": size}, path="training")
+        whole = {**values, "node_groups": training.groups, "primary_subnet_size": size}
+        yield from check(cluster_rules.PROJECT, whole, path="training")
 
 
 def _check_group(

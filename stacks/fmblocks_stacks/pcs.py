@@ -60,7 +60,7 @@ class PcsTraining(Construct):
             slurm_custom_settings=slurm.custom_settings,
         )
         self.groups: dict[str, PcsComputeNodeGroup] = {}
-        queued = [group.name for group in training.node_groups if group.role is NodeRole.COMPUTE]
+        queued = sorted(group.name for group in training.node_groups if group.role is NodeRole.COMPUTE)
         for group in sorted(training.node_groups, key=lambda group: group.name):
             nodes = PcsGroup(
                 self,
@@ -82,7 +82,7 @@ class PcsTraining(Construct):
                     cluster=self.cluster,
                     queue_name=group.name,
                     compute_node_groups=[nodes],
-                    default=group.name == queued[0],
+                    default=group.name == queued[0],  # one that stays while groups are reordered,
                 )
         cdk.CfnOutput(self, "ClusterId", value=self.cluster.cluster_id).override_logical_id("ClusterId")
 

@@ -5,6 +5,58 @@ from __future__ import annotations
 # cdk-nag AwsSolutions: rule (as a pattern), construct path (as a pattern), reason.
 NAG: tuple[tuple[str, str, str], ...] = (
     (
+        r"AwsSolutions-IAM4\[.*:policy/AmazonEKSClusterPolicy\]",
+        r"TrainingStack/Kubernetes/Cluster/Role/Resource",
+        "what EKS asks of the role of a control plane",
+    ),
+    (
+        r"AwsSolutions-IAM4\[.*:policy/(AmazonEKSWorkerNodePolicy|AmazonEC2ContainerRegistryPullOnly|"
+        r"AmazonSSMManagedInstanceCore)\]",
+        r"TrainingStack/Kubernetes/.*/NodeRole/Resource",
+        "what EKS asks of the role of nodes, and Session Manager's own policy; AWS extends them when nodes need more",
+    ),
+    (
+        r"AwsSolutions-IAM4\[.*:policy/AmazonEKS_CNI_Policy\]",
+        r"TrainingStack/Kubernetes/Cluster/AddOn-vpc-cni/Role/Resource",
+        "what the VPC CNI asks for; it is the pods' here, not the nodes'",
+    ),
+    (
+        r"AwsSolutions-IAM4\[.*:policy/(service-role/AWSLambda(Basic|VPCAccess)ExecutionRole|"
+        r"AmazonEC2ContainerRegistryReadOnly|AmazonElasticContainerRegistryPublicReadOnly.*)\]",
+        r"TrainingStack/Kubernetes/Cluster/KubectlProvider/.*/ServiceRole/Resource",
+        "CDK's own kubectl function: it runs in the VPC and pulls charts from registries",
+    ),
+    (
+        r"AwsSolutions-L1",
+        r"TrainingStack/Kubernetes/Cluster/KubectlProvider/Handler/Resource",
+        "CDK chooses the runtime of its kubectl function",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::\*\]",
+        r"TrainingStack/Kubernetes/Cluster/AddOn-aws-fsx-csi-driver/Role/DefaultPolicy/Resource",
+        "fsx:DescribeFileSystems takes no resource",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::arn:.*:s3:::<.*bucketname.*>/\*\]",
+        r"TrainingStack/Kubernetes/Cluster/AddOn-aws-mountpoint-s3-csi-driver/Role/DefaultPolicy/Resource",
+        "objects of the buckets that the project's file system is linked with",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::(\*|arn:.*:(ec2|iam):.*/\*|arn:.*:ssm:.*::parameter/aws/service/\*)\]",
+        r"TrainingStack/Kubernetes/Karpenter/Role/DefaultPolicy/Resource",
+        "Karpenter's own policy: what it starts has no id before, and is bound to the cluster by its tag",
+    ),
+    (
+        r"AwsSolutions-SQS3",
+        r"TrainingStack/Kubernetes/Karpenter/Interruptions/Resource",
+        "a notice of an interruption is worth nothing two minutes later",
+    ),
+    (
+        r"AwsSolutions-IAM4\[.*:policy/(AWSPCSComputeNodePolicy|AmazonSSMManagedInstanceCore)\]",
+        r"TrainingStack/Pcs/Group-.*/Template/Role/Resource",
+        "what PCS asks of the role of nodes, and Session Manager's own policy",
+    ),
+    (
         r"AwsSolutions-IAM4\[.*:policy/AmazonSSMManagedInstanceCore\]",
         r"TrainingStack/Group-.*/Template/Role/Resource",
         "Session Manager's own policy: AWS extends it when the agent needs more",
@@ -64,5 +116,10 @@ NAG: tuple[tuple[str, str, str], ...] = (
 # cfn-lint: rule, pattern of the message, reason.
 LINT: tuple[tuple[str, str, str], ...] = (
     ("W3010", r"Avoid hardcoding availability zones", "zones are named by whoever writes the project"),
+    (
+        "E3628",
+        r"'trn2.48xlarge' is not one of",
+        "price data misses types that are sold as Capacity Blocks, rule REG-01",
+    ),
     ("W3005", r"dependency already enforced", "CDK depends on whole constructs; the doubled DependsOn does no harm"),
 )

@@ -16,7 +16,10 @@ from fmblocks.project import Project
 from fmblocks_stacks.assembly import build
 
 Template = dict[str, Any]
-EXAMPLES = ("trial-g6.yaml", "slurm-p5en.yaml", "ec2-odcr.yaml", "ec2-capacity-block.yaml", "closed-p5.yaml")
+EXAMPLES = (
+    "trial-g6.yaml", "slurm-p5en.yaml", "ec2-odcr.yaml", "ec2-capacity-block.yaml", "closed-p5.yaml", "eks-odcr.yaml",
+    "eks-rl.yaml", "pcs-p5en.yaml",
+)  # fmt: skip
 # Forms a project can have that the examples do not show: one line each, on top of the smallest project.
 FORMS = {
     "zone names": "region: us-west-2\nnetwork: {availability_zones: [us-west-2a], cidr: 10.0.0.0/20}\n",
@@ -43,6 +46,47 @@ storage:
     daily_automatic_backup_start_time: "05:00"
     copy_tags_to_backups: true
     weekly_maintenance_start_time: "7:06:00"
+""",
+    "Kubernetes in any Region": """\
+network: {availability_zones: 2}
+storage: {lustre: {deployment_type: persistent_2, capacity_gib: 1200, throughput_mbps_per_tib: 125}}
+training:
+  orchestrator: eks
+  kubernetes: {version: "1.36", kueue: true}
+  node_groups:
+    - {name: gpu, instance_type: g6.12xlarge, count: 2, placement: cluster}
+    - {name: spare, instance_type: p5.48xlarge, count: 4, capacity: spot, provisioned_by: karpenter}
+    - {name: trn, instance_type: trn2.48xlarge, count: 1, image: ami-0123456789abcdef0}
+access: {admins: ["arn:aws:iam::111122223333:role/Platform"]}
+""",
+    "Kubernetes in a closed network": """\
+region: us-west-2
+network:
+  availability_zones: [usw2-az1, usw2-az2]
+  primary_availability_zone: usw2-az1
+  nat_gateways: 0
+  endpoints:
+    services: [
+      aps-workspaces, ec2, ecr.api, ecr.dkr, eks, eks-auth, fsx, kms, lambda, logs, monitoring, sagemaker.api, ssm,
+      ssmmessages, sts,
+    ]
+storage: {lustre: {deployment_type: persistent_2, capacity_gib: 1200, throughput_mbps_per_tib: 125}}
+training:
+  orchestrator: eks
+  kubernetes:
+    image_registry: 111122223333.dkr.ecr.us-west-2.amazonaws.com/mirror
+    chart_registry: oci://111122223333.dkr.ecr.us-west-2.amazonaws.com/charts
+    kube_ray: true
+  node_groups: [{name: gpu, instance_type: p5.48xlarge, count: 2}]
+access: {admins: ["arn:aws:iam::111122223333:role/Platform"]}
+""",
+    "PCS in any Region": """\
+network: {availability_zones: 1}
+storage: {lustre: {deployment_type: persistent_2, capacity_gib: 1200, throughput_mbps_per_tib: 125}}
+training:
+  orchestrator: pcs
+  slurm: {version: "25.05", rest_api: true, accounting: false, scale_down_idle_seconds: 300}
+  node_groups: [{name: gpu, instance_type: p5.48xlarge, count: 40, capacity: spot, min_count: 0}]
 """,
     "intelligent tiering": """\
 network: {availability_zones: 1}
@@ -115,6 +159,8 @@ def form(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
     def write(text: str) -> Path:
         file = tmp_path_factory.mktemp("project") / "project.yaml"
         rest = TRAINING[TRAINING.index("training:") :] if "storage:" in text else TRAINING
+        if "training:" in text:
+            rest = ""
         if text == FORMS["continuous provisioning"]:
             rest = rest.replace("training:", "training:\n  node_provisioning: continuous")
         file.write_text(f"name: my-project\n{text}{rest}")

@@ -109,12 +109,13 @@ def test_a_wrong_project_ends_with_findings_and_nothing_written(
 def test_what_is_not_built_is_refused_at_synth(root: Path, tmp_path: Path, cdk_context: dict[str, Any]) -> None:
     file, out = tmp_path / "project.yaml", tmp_path / "out"
     file.write_text(
-        SMALL + "training: {orchestrator: pcs, node_groups: [{name: gpu, instance_type: p5.48xlarge, count: 1}]}\n"
+        SMALL.replace("[usw2-az2]", "[usw2-az2, usw2-az3], primary_availability_zone: usw2-az2")
+        + "training: {orchestrator: hyperpod-eks, node_groups: [{name: gpu, instance_type: p5.48xlarge, count: 1}]}\n"
     )
     found = run(root, out, {**cdk_context, "project": str(file)})
     assert found.returncode == 1
     assert (
-        "error [FMB-23] training.orchestrator: pcs is checked here, but this version has no stack for it"
+        "error [FMB-23] training.orchestrator: hyperpod-eks is checked here, but this version has no stack for it"
         in found.stderr
     )
     assert not out.exists()
@@ -202,6 +203,10 @@ def test_every_warning_of_what_is_built_is_told_at_synth_too() -> None:
         *cluster_rules.CLUSTER_CONSTRUCT,
         *cluster_rules.GROUP_CONSTRUCT,
         *cluster_rules.CLIENT_CONSTRUCT,
+        *cluster_rules.EKS_CONSTRUCT,
+        *cluster_rules.OWN_NODES_CONSTRUCT,
+        *cluster_rules.PCS_CONSTRUCT,
+        *cluster_rules.PCS_TEMPLATE_CONSTRUCT,
         *compute_rules.HYPERPOD_CONSTRUCT,
         *compute_rules.TEMPLATE_CONSTRUCT,
         *compute_rules.FLEET_CONSTRUCT,
@@ -233,5 +238,5 @@ def test_every_warning_of_what_is_built_is_told_at_synth_too() -> None:
         *governance_rules.RULES,
     }
     warned = {id for id in reached if RULES[id].severity is Severity.WARNING}
-    of_later = {"HP-28", "PCS-02", "REG-02", "FMB-44"}  # of EKS and PCS
+    of_later = {"HP-28"}  # of HyperPod with EKS
     assert warned - at_constructs - PROJECT_ONLY - set(UNBUILT) - of_later == set()

@@ -217,6 +217,18 @@ def test_nothing_names_a_policy_wildcard_action(synthesized: Synthesized) -> Non
 # managed key encryption* (volumes); Managed Prometheus guide *IAM permissions*; VPC guide *Publish flow logs to
 # CloudWatch Logs*; Service Authorization Reference for the two handlers and FSx; CDK's provider framework for lambda:….
 TAKES_NO_RESOURCE = {
+    # Karpenter's: karpenter.sh, *CloudFormation reference*; whether they take one: Service Authorization Reference.
+    "ec2:DescribeCapacityReservations",
+    "ec2:DescribeImages",
+    "ec2:DescribeInstances",
+    "ec2:DescribeInstanceStatus",
+    "ec2:DescribeInstanceTypeOfferings",
+    "ec2:DescribeInstanceTypes",
+    "ec2:DescribeLaunchTemplates",
+    "ec2:DescribePlacementGroups",
+    "ec2:DescribeSpotPriceHistory",
+    "iam:ListInstanceProfiles",
+    "pricing:GetProducts",
     "ec2:DescribeDhcpOptions",
     "ec2:DescribeNetworkInterfaces",
     "ec2:DescribeSecurityGroupRules",
@@ -226,6 +238,27 @@ TAKES_NO_RESOURCE = {
     "fsx:DescribeFileSystems",
 }
 ACTIONS = TAKES_NO_RESOURCE | {
+    # Karpenter's again, by the tags of the cluster.
+    "ec2:CreateFleet",
+    "ec2:CreateLaunchTemplate",
+    "ec2:DeleteLaunchTemplate",
+    "ec2:RunInstances",
+    "ec2:TerminateInstances",
+    "iam:AddRoleToInstanceProfile",
+    "iam:CreateInstanceProfile",
+    "iam:DeleteInstanceProfile",
+    "iam:GetInstanceProfile",
+    "iam:RemoveRoleFromInstanceProfile",
+    "iam:TagInstanceProfile",
+    "sqs:DeleteMessage",
+    "sqs:GetQueueUrl",
+    "sqs:ReceiveMessage",
+    "ssm:GetParameter",
+    # CDK's kubectl function, and the schedule of a Capacity Block: Service Authorization Reference, Amazon EKS.
+    "eks:DescribeCluster",
+    "eks:UpdateNodegroupConfig",
+    # EKS User Guide, *Mountpoint for Amazon S3 CSI driver*.
+    "s3:AbortMultipartUpload",
     "aps:RemoteWrite",
     "ec2:CreateNetworkInterface",
     "ec2:CreateNetworkInterfacePermission",

@@ -5,11 +5,13 @@ from __future__ import annotations
 import functools
 import gzip
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import aws_cdk as cdk
 import pytest
+from aws_cdk import aws_eks_v2 as eks
 
 import fmblocks as fm
 from fmblocks.catalog import InstanceType, instance_types
@@ -56,23 +58,36 @@ def cards(name: str) -> tuple[int, list[int]]:
     return network["MaximumNetworkCards"], with_efa
 
 
-@pytest.mark.parametrize("mode", ["on_demand", "spot", "odcr", "capacity_block"])
-def test_every_accelerated_type(cdk_context: dict[str, Any], tmp_path: Path, mode: str) -> None:
+MODES = ["on_demand", "spot", "odcr", "capacity_block"]
+
+
+@pytest.mark.parametrize("orchestrator", ["ec2", "eks", "pcs"])
+@pytest.mark.parametrize("mode", MODES)
+def test_every_accelerated_type(cdk_context: dict[str, Any], tmp_path: Path, mode: str, orchestrator: str) -> None:
     app = cdk.App(context={**cdk_context, "aws:cdk:disable-stack-trace": True}, outdir=str(tmp_path))
     stack = cdk.Stack(app, "S", env=cdk.Environment(account="111122223333", region="us-west-2"))
     network = fm.ClusterVpc(stack, "Network", availability_zones=["usw2-az2"])
     group = fm.EfaSecurityGroup(stack, "Efa", vpc=network.vpc)
+    cluster = eks.Cluster.from_cluster_attributes(
+        stack, "Cluster", cluster_name="mine", cluster_security_group_id="sg-0123456789abcdef0"
+    )
+    launches: dict[str, Callable[..., object]] = {
+        "ec2": fm.EfaLaunchTemplate,
+        "eks": functools.partial(fm.EksLaunchTemplate, cluster=cluster),
+        "pcs": functools.partial(fm.PcsLaunchTemplate, vpc_subnet=network.primary_subnet),
+    }
+    launch = launches[orchestrator]
     bought = capacity(stack, mode)
     made = {}
     for name, kind in ACCELERATED.items():
         id = name.replace(".", "-")
         if mode == "capacity_block" and not kind.capacity_blocks:
             with pytest.raises(fm.FindingsError, match="CB-02"):
-                fm.EfaLaunchTemplate(stack, id, instance_type=name, security_groups=[group], capacity=bought)
+                launch(stack, id, instance_type=name, security_groups=[group], capacity=bought)
             stack.node.try_remove_child(id)
             continue
         made[id] = kind
-        fm.EfaLaunchTemplate(stack, id, instance_type=name, security_groups=[group], capacity=bought)
+        launch(stack, id, instance_type=name, security_groups=[group], capacity=bought)
     assert len(made) >= 10
     app.synth()
     found = json.loads((tmp_path / "S.template.json").read_text())["Resources"].values()
@@ -83,20 +98,36 @@ def test_every_accelerated_type(cdk_context: dict[str, Any], tmp_path: Path, mod
     }
     assert set(templates) == {kind.name for kind in made.values()}
     for kind in made.values():
-        check(kind, templates[kind.name], mode)
+        check(kind, templates[kind.name], mode, orchestrator)
 
 
-def check(kind: InstanceType, data: dict[str, Any], mode: str) -> None:
+def check(kind: InstanceType, data: dict[str, Any], mode: str, orchestrator: str) -> None:
     total, with_efa = cards(kind.name)
     places = [(one["NetworkCardIndex"], one["DeviceIndex"]) for one in data["NetworkInterfaces"]]
     kinds = dict(zip(places, (one["InterfaceType"] for one in data["NetworkInterfaces"]), strict=True))
     assert len(set(places)) == len(places)
     assert all(card < total and device in (0, 1) for card, device in places)
-    assert kinds[0, 0] == "interface"
-    assert sorted(card for (card, _), type in kinds.items() if type == "efa-only") == with_efa
-    assert [type for type in kinds.values() if type != "efa-only"] == ["interface"]
-    market = {"spot": "spot", "capacity_block": "capacity-block"}.get(mode)
+    if orchestrator == "pcs" and not kind.name.startswith("p6e-gb200."):
+        # PCS-08: efa at card 0, device 0, and at device 1 of every further card; a card without EFA stays plain.
+        assert kinds[0, 0] == ("efa" if 0 in with_efa else "interface")
+        assert sorted(place for place, type in kinds.items() if type == "efa") == [
+            (card, 1 if card else 0) for card in with_efa
+        ]
+        assert set(kinds.values()) <= {"efa", "interface"}
+    else:
+        assert kinds[0, 0] == "interface"
+        assert sorted(card for (card, _), type in kinds.items() if type == "efa-only") == with_efa
+        assert [type for type in kinds.values() if type != "efa-only"] == ["interface"]
+    market = {"capacity_block": "capacity-block"}.get(mode)
+    if orchestrator == "ec2" and mode == "spot":  # the others buy it themselves
+        market = "spot"
     assert data.get("InstanceMarketOptions", {}).get("MarketType") == market
     target = data.get("CapacityReservationSpecification", {}).get("CapacityReservationTarget")
     assert target == ({"CapacityReservationId": CR} if mode in ("odcr", "capacity_block") else None)
     assert "Placement" not in data
+    # What belongs to whoever starts the nodes, and is refused or ignored in the template.
+    assert ("IamInstanceProfile" in data) == (orchestrator == "ec2")
+    assert ("ImageId" in data) == (orchestrator != "eks")
+    assert all(("SubnetId" in one) == (orchestrator == "pcs") for one in data["NetworkInterfaces"])
+    assert "SecurityGroupIds" not in data
+    assert len(data["NetworkInterfaces"][0]["Groups"]) == (2 if orchestrator == "eks" else 1)

@@ -251,8 +251,9 @@ def test_orchestrators_to_come_are_checked_already(project_file: Write) -> None:
     found = said(project_file, SMALLEST + right)
     for id in ("X-01", "EFA-02", "CB-06"):
         assert f"[{id}]" in found
-    plain = GROUPS.replace("training:", "training:\n  orchestrator: pcs").replace("role: controller, ", "")
-    loaded = Project.load(project_file(SMALLEST + plain))
+    plain = GROUPS.replace("training:", "training:\n  orchestrator: hyperpod-eks").replace("role: controller, ", "")
+    two = SMALLEST.replace("[usw2-az2]", "[usw2-az2, usw2-az3], primary_availability_zone: usw2-az2")
+    loaded = Project.load(project_file(two + plain))
     assert [finding.rule for finding in loaded.findings] == ["FMB-23"]
 
 

@@ -14,12 +14,14 @@ import pytest
 
 from fmblocks.capacity.settings import Capacity, CapacityMode, Launch
 from fmblocks.catalog import instance_types
+from fmblocks.cluster.add_ons import ADD_ONS
 from fmblocks.cluster.settings import (
     DeepHealthCheck,
     Kubernetes,
     NodeProvisioning,
     NodeRole,
     Orchestrator,
+    Provisioner,
     Slurm,
     TieredStorage,
 )
@@ -63,12 +65,60 @@ class Group:
     efa: Efa = dataclasses.field(default_factory=Efa)
     network_interfaces: tuple[NetworkInterface, ...] = ()
     capacity: Capacity = dataclasses.field(default_factory=Capacity)
+    provisioned_by: Provisioner = Provisioner.NODE_GROUP
     alternative_instance_types: tuple[str, ...] = ()
 
     @property
     def every_type(self) -> tuple[str, ...]:
         """As settings and the construct's groups have it."""
         return (self.instance_type, *self.alternative_instance_types)
+
+
+def api(**keys: Any) -> dict[str, Any]:
+    return {"kubernetes": Kubernetes(**keys), "orchestrator": Orchestrator.EKS}
+
+
+def admins(*arns: str, orchestrator: str = "eks") -> dict[str, Any]:
+    return {"admins": arns, "orchestrator": Orchestrator(orchestrator)}
+
+
+def eks_groups(*groups: Group, orchestrator: str = "eks") -> dict[str, Any]:
+    return {"orchestrator": Orchestrator(orchestrator), "node_groups": groups, "types": TYPES}
+
+
+SYSTEM_GROUP = Group("system", NodeRole.SYSTEM, "m7i.xlarge", 2)
+MIRRORED = {"chart_registry": "oci://r/charts", "image_registry": "r"}
+
+
+def closed(
+    *groups: Group, services: Sequence[str] = ("eks", "lambda"), closed: bool = True, **keys: Any
+) -> dict[str, Any]:
+    told = {**eks_groups(*groups), "kubernetes": Kubernetes(**keys)}
+    return {**told, "closed": closed, "endpoint_services": services}
+
+
+def pool(**keys: Any) -> dict[str, Any]:
+    usual = {
+        "role": NodeRole.COMPUTE,
+        "capacity": Capacity(),
+        "placement": Placement(),
+        "image": None,
+        "min_count": None,
+    }
+    told = {"orchestrator": Orchestrator.EKS, "provisioned_by": Provisioner.KARPENTER, "efa": Efa()}
+    return {**usual, **told, **keys}
+
+
+def slurm(**keys: Any) -> dict[str, Any]:
+    return {"slurm": Slurm(**keys)}
+
+
+def of_pcs(min_count: int | None, count: int = 4, orchestrator: str = "pcs") -> dict[str, Any]:
+    return {"orchestrator": Orchestrator(orchestrator), "min_count": min_count, "count": count}
+
+
+def booted(kind: str, image: Image | None = None, orchestrator: str = "pcs") -> dict[str, Any]:
+    return {"orchestrator": Orchestrator(orchestrator), "instance_type": kind, "image": image, "types": TYPES}
 
 
 def link(path: str = "/data", bucket: str | None = "my-data", prefix: str = "") -> DataRepositoryAssociation:
@@ -645,7 +695,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-16", {"efa": Efa(), "network_interfaces": ()}, {"network_interfaces": (), "efa": Efa(mode="none")}, "efa.mode: none cannot be had on HyperPod"),
     ("FMB-16", {"efa": Efa(), "network_interfaces": ()}, {"network_interfaces": (), "efa": Efa(count=4)}, "efa.count: 4 cannot be chosen on HyperPod"),
     ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [CONTROLLER, Group(), Group("s", NodeRole.SYSTEM)]}, "node_groups[2].role: s has role system, which belongs to Kubernetes"),
-    ("FMB-23", {"orchestrator": Orchestrator.HYPERPOD_SLURM}, {"orchestrator": Orchestrator.EKS}, "orchestrator: eks is checked here, but this version has no stack for it; use ec2 or hyperpod-slurm to deploy"),
+    ("FMB-23", {"orchestrator": Orchestrator.HYPERPOD_SLURM}, {"orchestrator": Orchestrator.HYPERPOD_EKS}, "orchestrator: hyperpod-eks is checked here, but this version has no stack for it; use ec2 or eks or hyperpod-slurm or pcs to deploy"),
     ("EKS-01", {"orchestrator": Orchestrator.EKS, "availability_zones": ["usw2-az1", "usw2-az2"]}, {"orchestrator": Orchestrator.EKS, "availability_zones": ["usw2-az1"]}, "network.availability_zones: 1 zones: eks needs two"),
     ("EKS-01", {"orchestrator": Orchestrator.EC2, "availability_zones": ["use1-az3"]}, {"orchestrator": Orchestrator.HYPERPOD_EKS, "availability_zones": ["use1-az1", "use1-az3"]}, "2 zones, and use1-az3 takes no control plane: hyperpod-eks needs two"),
     ("REG-02", {"orchestrator": Orchestrator.EC2, "region": "us-west-1"}, {"orchestrator": Orchestrator.PCS, "region": "us-west-1"}, "region: AWS::PCS::Cluster is not listed for us-west-1"),
@@ -928,6 +978,50 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-37", topic(region=None, topic_arn=TOPIC), topic(region="eu-west-1", topic_arn=TOPIC), "in eu-west-1"),
     ("FMB-38", {"alerts": Alerts(repeat_interval="120h")}, {"alerts": Alerts(repeat_interval="7d")}, "alerts.repeat_interval: 7d is more than 5d; write 5d or less"),
     ("FMB-38", {"alerts": None}, {"alerts": Alerts(repeat_interval="5d1s")}, "5d1s is more than 5d"),
+    ("FMB-78", api(), api(endpoint="public_and_private"), "kubernetes.public_access_cidrs: is required with a public endpoint"),
+    ("FMB-78", api(endpoint="public_and_private", public_access_cidrs=["203.0.113.0/24"]), api(public_access_cidrs=["203.0.113.0/24"]), "kubernetes.public_access_cidrs: 203.0.113.0/24 reach nothing: the endpoint is private"),
+    ("FMB-78", {"kubernetes": None}, api(endpoint="public_and_private", public_access_cidrs=["office"]), "kubernetes.public_access_cidrs[0]: office is no IPv4 range"),
+    ("FMB-78", api(endpoint="public_and_private", public_access_cidrs=["0.0.0.0/1"]), api(endpoint="public_and_private", public_access_cidrs=["0.0.0.0/0"]), "0.0.0.0/0 is everybody"),
+    ("FMB-79", admins("arn:aws:iam::111122223333:role/path/Admin"), admins("arn:aws:iam::111122223333:root"), "access.admins[0]: arn:aws:iam::111122223333:root is the ARN of no IAM role or user"),
+    ("FMB-79", admins("arn:aws:iam::111122223333:user/ana"), admins("arn:aws:iam::111122223333:user/ana", "arn:aws:iam::111122223333:user/ana"), "access.admins[1]: arn:aws:iam::111122223333:user/ana is named twice"),
+    ("FMB-80", admins("arn:aws:iam::111122223333:role/Admin"), admins(), "access.admins: is empty, so that nobody can use kubectl"),
+    ("FMB-80", admins(orchestrator="pcs"), admins(), "add access: {admins: [arn:…]}"),
+    ("FMB-81", api(version="1.36"), api(version="1.34"), "kubernetes.version: 1.34 has no pinned version of vpc-cni, kube-proxy"),
+    ("FMB-81", api(version="1.34", add_ons=[{"name": name, "version": "v1.0.0-eksbuild.1"} for name in ADD_ONS]), api(version="1.34", add_ons=[{"name": name, "version": "v1.0.0-eksbuild.1"} for name in ADD_ONS[1:]]), "1.34 has no pinned version of vpc-cni: EKS takes its default"),
+    ("FMB-82", api(add_ons=[{"name": "a", "version": "v1.0.0-eksbuild.1"}]), api(add_ons=[{"name": "a", "version": "v1.0.0-eksbuild.1"}] * 2), "kubernetes.add_ons[1].name: a is named twice"),
+    ("FMB-82", {"kubernetes": None}, api(add_ons=[{"name": "a", "version": "v1.0.0-eksbuild.1", "service_account": "b"}]), "kubernetes.add_ons[0]: role_arn and service_account go together"),
+    ("FMB-83", eks_groups(SYSTEM_GROUP, Group()), eks_groups(SYSTEM_GROUP, dataclasses.replace(SYSTEM_GROUP, name="more")), "node_groups: 2 groups have role system (system, more)"),
+    ("FMB-83", eks_groups(dataclasses.replace(SYSTEM_GROUP, count=1)), eks_groups(dataclasses.replace(SYSTEM_GROUP, count=0)), "node_groups[0].count: 0 nodes for DNS"),
+    ("FMB-83", eks_groups(), eks_groups(dataclasses.replace(SYSTEM_GROUP, instance_type="g6.2xlarge")), "node_groups[0].instance_type: g6.2xlarge has accelerators"),
+    ("FMB-84", closed(Group(), **MIRRORED), closed(Group(), services=["ec2", "eks"], **MIRRORED), "network.endpoints: has no endpoint of lambda, which CDK's kubectl function calls; write network: {endpoints: [ec2, eks, lambda]}"),
+    ("FMB-84", closed(SYSTEM_GROUP), closed(SYSTEM_GROUP, kueue=True, image_registry="r"), "training.kubernetes.chart_registry: is not given"),
+    ("FMB-84", closed(SYSTEM_GROUP, closed=False, kube_ray=True), closed(dataclasses.replace(SYSTEM_GROUP, provisioned_by=Provisioner.KARPENTER), image_registry="r"), "training.kubernetes.chart_registry: is not given"),
+    ("FMB-84", closed(Group(), closed=False), closed(Group(), chart_registry="oci://r"), "training.kubernetes.image_registry: is not given"),
+    ("FMB-86", {"orchestrator": Orchestrator.PCS, "efa_enabled": True}, {"orchestrator": Orchestrator.EKS, "efa_enabled": True}, "efa_enabled: true, but pods on Amazon Linux nodes of EKS mount over TCP"),
+    ("FMB-86", {"orchestrator": Orchestrator.EKS, "efa_enabled": False}, {"orchestrator": Orchestrator.EKS, "efa_enabled": True}, "leave it out unless"),
+    ("FMB-87", pool(), pool(role=NodeRole.SYSTEM), "provisioned_by: karpenter runs on the system nodes itself"),
+    ("FMB-87", pool(capacity=ODCR), pool(capacity=Capacity(mode="odcr", resource_group_arn="arn:x")), "capacity.resource_group_arn: is not read with provisioned_by karpenter: Karpenter selects reservations by their ids"),
+    ("FMB-87", pool(provisioned_by=Provisioner.NODE_GROUP, min_count=1), pool(min_count=1), "min_count: is not read with provisioned_by karpenter"),
+    ("FMB-87", pool(efa=Efa(mode="none")), pool(efa=Efa(interface_type="efa")), "efa.interface_type: is not read"),
+    ("FMB-87", pool(), pool(image=Image(id="ami-0123456789abcdef0")), "image: is not read with provisioned_by karpenter: Karpenter takes EKS's image"),
+    ("FMB-88", of_pcs(0), of_pcs(1), "min_count: 1 of 4: PCS keeps all nodes of a group, or starts them all with jobs"),
+    ("FMB-88", of_pcs(4), of_pcs(3), "write 0, or leave it out"),
+    ("FMB-88", of_pcs(1, orchestrator="eks"), of_pcs(2), "2 of 4"),
+    ("FMB-89", booted("p5.48xlarge"), booted("trn2.48xlarge"), "image: is not given, and AWS describes no image for PCS with the Neuron driver of trn2.48xlarge"),
+    ("FMB-89", booted("trn2.48xlarge", Image(id="ami-0123456789abcdef0")), booted("trn1.32xlarge"), "build one with PCS's agent"),
+    ("FMB-89", booted("trn2.48xlarge", orchestrator="ec2"), booted("trn2.48xlarge"), "is not given"),
+    ("FMB-90", slurm(open_metrics=True), slurm(open_metrics=True, version="25.05"), "slurm.open_metrics: true, which needs Slurm 25.11, and the version is 25.05"),
+    ("FMB-90", slurm(custom_settings={"MetricsType": "x"}, open_metrics=False), slurm(custom_settings={"MetricsType": "x"}), "slurm.custom_settings.MetricsType: x, but open_metrics sets it"),
+    ("FMB-90", slurm(custom_settings={"MetricsType": "x"}, version="25.05"), slurm(custom_settings={"CommunicationParameters": "x"}), "slurm.custom_settings.CommunicationParameters: x, but open_metrics sets it"),
+    ("FMB-90", slurm(accounting_purge_days=1), slurm(accounting_purge_days=0), "slurm.accounting_purge_days: 0 is not between 1 and 10000"),
+    ("FMB-90", slurm(accounting_purge_days=10000), slurm(accounting_purge_days=10001), "10001 is not between"),
+    ("FMB-90", slurm(accounting=False), slurm(accounting=False, accounting_purge_days=7), "slurm.accounting_purge_days: is not read without accounting"),
+    ("FMB-90", slurm(scale_down_idle_seconds=1), slurm(scale_down_idle_seconds=0), "slurm.scale_down_idle_seconds: 0 is below 1"),
+    ("FMB-91", slurm(custom_settings={"PreemptMode": "REQUEUE"}), slurm(custom_settings={"PreemtMode": "REQUEUE"}), "slurm.custom_settings.PreemtMode: is not listed among the parameters that PCS takes; did you mean PreemptMode?"),
+    ("FMB-91", {"slurm": None}, slurm(custom_settings={"GresTypes": "gpu"}), "GresTypes: is not listed"),
+    ("FMB-92", {"orchestrator": Orchestrator.EKS, "home_given": False}, {"orchestrator": Orchestrator.EKS, "home_given": True}, "storage.home: is made, but pods of EKS do not mount it"),
+    ("FMB-92", {"orchestrator": Orchestrator.PCS, "home_given": True}, {"orchestrator": Orchestrator.EKS, "home_given": True}, "leave it out"),
+    ("NET-02", room([Group(count=14)], 0, 256, Orchestrator.EKS), room([Group(count=15)], 0, 256, Orchestrator.EKS), "node_groups: 255 addresses (gpu 255) do not fit the 251"),
     ("FMB-39", grafana(workspace="g-0123456789"), grafana(workspace="mine"), "grafana.workspace: mine is neither create nor none nor the id of a workspace"),
 ]  # fmt: skip
 

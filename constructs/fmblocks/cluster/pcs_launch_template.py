@@ -9,12 +9,13 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from fmblocks._edge import typed
+from fmblocks._edge import check_arguments, instance_types, typed
 from fmblocks.capacity.bought import ICapacity
+from fmblocks.cluster import rules
 from fmblocks.cluster.settings import Orchestrator
 from fmblocks.compute.images import pcs_image_parameter
 from fmblocks.compute.node_launch_template import NodeLaunchTemplate
-from fmblocks.compute.settings import EfaMode, InterfaceType, NetworkInterface, Profile
+from fmblocks.compute.settings import Efa, EfaMode, Image, InterfaceType, NetworkInterface, Profile
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
 from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem
 
@@ -103,6 +104,15 @@ class PcsLaunchTemplate(NodeLaunchTemplate):
             secondary_device_index=secondary_device_index,
             network_interfaces=network_interfaces,
         )
+        told = {
+            "orchestrator": Orchestrator.PCS,
+            "instance_type": self.instance_type,
+            "types": instance_types(self),
+            "efa": Efa.model_construct(interface_type=efa_interface_type),
+            "network_interfaces": self.network_interfaces,
+            "image": Image() if machine_image else None,
+        }
+        check_arguments(self, rules.PCS_TEMPLATE_CONSTRUCT, told, names={"image": "machine_image"})
         self.vpc_subnet = vpc_subnet
         self._subnet_id = vpc_subnet.subnet_id
         self.role = role or iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"), path=_PATH)

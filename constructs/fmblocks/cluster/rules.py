@@ -1018,6 +1018,7 @@ TRAINING = (
 WHOLE = ("EKS-01", "FMB-79", "FMB-80", "FMB-84", "FMB-92", "HP-29", "PCS-01", "REG-02")
 # Of a PCS cluster, at the construct.
 PCS_CONSTRUCT = ("FMB-90", "FMB-91", "PCS-02", "PCS-10")
+PCS_TEMPLATE_CONSTRUCT = ("FMB-44", "FMB-89")
 # Of an EKS cluster, at the construct.
 EKS_CONSTRUCT = ("EKS-01", "FMB-78", "FMB-79", "FMB-80", "FMB-81")
 # Where the file system stands.

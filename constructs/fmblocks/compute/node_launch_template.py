@@ -87,6 +87,7 @@ class NodeLaunchTemplate(cdk.Resource):
         self.network_interfaces = cluster_rules.laid_out(orchestrator, self.kind, efa, network_interfaces)
         self.has_efa = any(one.interface_type.has_efa for one in self.network_interfaces)
         self._subnet_id: str | None = None
+        self._orchestrator = orchestrator
         self.tags = cdk.TagManager(cdk.TagType.STANDARD, "AWS::EC2::LaunchTemplate")
         self._launch_template: ec2.ILaunchTemplate | None = None
         self._connections = ec2.Connections(security_groups=list(security_groups))
@@ -276,9 +277,11 @@ class NodeLaunchTemplate(cdk.Resource):
         )
 
     def _market(self) -> ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty | None:
-        kind = {CapacityMode.CAPACITY_BLOCK: "capacity-block", CapacityMode.SPOT: "spot"}.get(
-            self.capacity.capacity_mode
-        )
+        # EKS and PCS buy spot instances themselves, and EKS refuses a template that does it too.
+        markets = {CapacityMode.CAPACITY_BLOCK: "capacity-block"}
+        if self._orchestrator is Orchestrator.EC2:
+            markets[CapacityMode.SPOT] = "spot"
+        kind = markets.get(self.capacity.capacity_mode)
         return ec2.CfnLaunchTemplate.InstanceMarketOptionsProperty(market_type=kind) if kind else None
 
     def _reservation(self) -> ec2.CfnLaunchTemplate.CapacityReservationSpecificationProperty | None:
