@@ -64,6 +64,7 @@ if TYPE_CHECKING:
     from fmblocks.network.efa_security_group import EfaSecurityGroup as EfaSecurityGroup
     from fmblocks.network.interface_endpoints import InterfaceEndpoints as InterfaceEndpoints
     from fmblocks.observability.alert_topic import AlertTopic as AlertTopic
+    from fmblocks.observability.eks_metrics_collector import EksMetricsCollector as EksMetricsCollector
     from fmblocks.observability.metrics_workspace import IMetricsWorkspace as IMetricsWorkspace
     from fmblocks.observability.metrics_workspace import MetricsWorkspace as MetricsWorkspace
     from fmblocks.project import Project as Project
@@ -91,6 +92,7 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "EksMetricsCollector": "observability.eks_metrics_collector",
     "ControllerSize": "cluster.settings",
     "EndpointAccess": "cluster.settings",
     "PcsQueue": "cluster.pcs_queue",
@@ -199,6 +201,7 @@ __all__ = [
     "EksCluster",
     "EksGpuNodeGroup",
     "EksLaunchTemplate",
+    "EksMetricsCollector",
     "EndpointAccess",
     "Finding",
     "FindingsError",

@@ -26,6 +26,9 @@ from fmblocks.cluster.lustre_volume import LustreVolume
 from fmblocks.cluster.rules import control_plane_zones_among, interfaces_of
 from fmblocks.cluster.settings import AddOn, Kubernetes, NodeGroup, NodeRole, Orchestrator, Provisioner, Training
 from fmblocks.compute.launch_profile import launch_profile
+from fmblocks.observability.eks_metrics_collector import EksMetricsCollector
+from fmblocks.observability.metrics_workspace import MetricsWorkspace
+from fmblocks.observability.settings import Collector, seconds
 from fmblocks.project import Project
 from fmblocks.storage.lustre_file_system import LustreFileSystem
 from fmblocks.storage.lustre_ports import LUSTRE_PORTS
@@ -92,6 +95,8 @@ class KubernetesTraining(Construct):
                 groups=[self._queued(group) for group in work],
                 chart_registry=self._settings.chart_registry,
             )
+        if project.observability.collector is Collector.AGENTS:
+            self._collect(work)
         if self._settings.kube_ray:
             KubeRay(self, "KubeRay", cluster=self.cluster, chart_registry=self._settings.chart_registry)
         cdk.CfnOutput(self, "ClusterName", value=self.cluster.cluster_name).override_logical_id("ClusterName")
@@ -223,6 +228,30 @@ class KubernetesTraining(Construct):
 
     def _karpenter(self) -> Karpenter:
         return Karpenter(self, "Karpenter", cluster=self.cluster, chart_registry=self._settings.chart_registry)
+
+    def _collect(self, groups: Sequence[NodeGroup]) -> None:
+        watched = self._project.observability
+
+        def duration(text: str | None) -> cdk.Duration | None:
+            return cdk.Duration.seconds(seconds(text)) if text else None
+
+        EksMetricsCollector(
+            self,
+            "Metrics",
+            cluster=self.cluster,
+            workspace=MetricsWorkspace.from_workspace_attributes(
+                self,
+                "Workspace",
+                workspace_arn=self._foundation.value("metrics/workspace-arn"),
+                prometheus_endpoint=self._foundation.value("metrics/endpoint"),
+            ),
+            nvidia=any(
+                self._project.instance_types[group.instance_type].accelerator_vendor == "nvidia" for group in groups
+            ),
+            scrape_interval=duration(watched.scrape_interval),
+            scrape_timeout=duration(watched.scrape_timeout),
+            image_registry=self._settings.image_registry,
+        )
 
     def _queued(self, group: NodeGroup) -> QueuedGroup:
         interfaces = interfaces_of(Orchestrator.EKS, group, self._project.instance_types)

@@ -501,3 +501,41 @@ def test_every_core_object_is_what_kubernetes_takes(synthesized: Synthesized) ->
     for one in objects(synthesized.training):
         if not one["apiVersion"].startswith(brought):
             kubernetes_validate.validate(one, "1.35", strict=True)
+
+
+def test_metrics_are_written_with_a_role_and_a_signature(eks: Eks) -> None:
+    """C97."""
+    found = eks(more="observability: {collector: agents, scrape_interval: 15s}\n")
+    (workspace,) = [id for id, one in found.training["Parameters"].items() if "metrics/workspace-arn" in one["Default"]]
+    allowed = [
+        (one["Roles"], statement)
+        for one in properties(found.training, "AWS::IAM::Policy")
+        for statement in one["PolicyDocument"]["Statement"]
+        if statement["Action"] == "aps:RemoteWrite"
+    ]
+    (((role,), statement),) = allowed
+    assert statement["Resource"] == {"Ref": workspace}
+    (bound,) = [
+        one
+        for one in properties(found.training, "AWS::EKS::PodIdentityAssociation")
+        if one["RoleArn"] == {"Fn::GetAtt": [role["Ref"], "Arn"]}
+    ]
+    listed = objects(found.training)
+    (deployment,) = [one for one in listed if one["kind"] == "Deployment"]
+    assert deployment["metadata"]["namespace"] == bound["Namespace"]
+    assert deployment["spec"]["template"]["spec"]["serviceAccountName"] == bound["ServiceAccount"]
+    (config,) = [yaml.safe_load(one["data"]["config.yaml"]) for one in listed if "config.yaml" in one.get("data", {})]
+    assert config["extensions"]["sigv4auth"] == {"region": "us-west-2", "service": "aps"}
+    exporter = config["exporters"]["prometheusremotewrite"]
+    assert exporter["auth"] == {"authenticator": "sigv4auth"}
+    assert exporter["endpoint"].endswith("api/v1/remote_write")
+    assert config["receivers"]["prometheus"]["config"]["global"] == {"scrape_interval": "15s", "scrape_timeout": "10s"}
+    (job,) = config["receivers"]["prometheus"]["config"]["scrape_configs"]
+    kept = {one["source_labels"][0]: one["regex"] for one in job["relabel_configs"] if one.get("action") == "keep"}
+    (gpus,) = [one for one in listed if one["metadata"]["name"] == "dcgm-exporter"]
+    pod = gpus["spec"]["template"]
+    # What is scraped is what the exporter really carries.
+    assert kept == {
+        "__meta_kubernetes_pod_label_fmblocks_metrics": pod["metadata"]["labels"]["fmblocks/metrics"],
+        "__meta_kubernetes_pod_container_port_name": pod["spec"]["containers"][0]["ports"][0]["name"],
+    }

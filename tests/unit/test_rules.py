@@ -74,6 +74,10 @@ class Group:
         return (self.instance_type, *self.alternative_instance_types)
 
 
+def unbuilt(*given: str, **keys: Any) -> dict[str, Any]:
+    return {"given": given, "grafana": None, "alerts": None, "collector": None, "orchestrator": None, **keys}
+
+
 def api(**keys: Any) -> dict[str, Any]:
     return {"kubernetes": Kubernetes(**keys), "orchestrator": Orchestrator.EKS}
 
@@ -968,8 +972,10 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("AMG-06", shown(vpc=True), shown(region="ap-northeast-2", vpc=True), "workspaces of ap-northeast-2 join no VPC"),
     ("AMG-09", {"grafana": Grafana(region="us-west-2"), "region": "us-west-1"}, {"grafana": Grafana(), "region": "us-west-1"}, "grafana: AWS::Grafana::Workspace is not listed for us-west-1; write grafana: {region: …}"),
     ("AMG-09", {"grafana": Grafana(workspace="none"), "region": "eu-west-3"}, {"grafana": Grafana(region="eu-west-3"), "region": "us-west-2"}, "grafana.region: AWS::Grafana::Workspace is not listed for eu-west-3"),
-    ("FMB-34", {"given": ["grafana", "alerts"], "grafana": Grafana(workspace="none"), "alerts": Alerts(email=("a@example.com",))}, {"given": ["alerts"], "grafana": None, "alerts": Alerts(repeat_interval="1h")}, "alerts.repeat_interval: is checked here"),
-    ("FMB-34", {"given": ["prometheus"], "grafana": None, "alerts": None}, {"given": ["grafana"], "grafana": Grafana(), "alerts": None}, "grafana: is checked here, but this version does not build it"),
+    ("FMB-34", unbuilt("grafana", "alerts", grafana=Grafana(workspace="none"), alerts=Alerts(email=("a@example.com",))), unbuilt("alerts", alerts=Alerts(repeat_interval="1h")), "alerts.repeat_interval: is checked here"),
+    ("FMB-34", unbuilt("prometheus"), unbuilt("grafana", grafana=Grafana()), "grafana: is checked here, but this version does not build it"),
+    ("FMB-34", unbuilt("collector", "scrape_interval", collector=Collector.AGENTS, orchestrator=Orchestrator.EKS), unbuilt("collector", collector=Collector.AGENTS, orchestrator=Orchestrator.EC2), "collector: is checked here"),
+    ("FMB-34", unbuilt(), unbuilt("collector", collector=Collector.MANAGED, orchestrator=Orchestrator.EKS), "collector: is checked here"),
     ("FMB-35", scraped("30s", "30s"), scraped("30s", "31s"), "scrape_timeout: 31s is more than scrape_interval, 30s"),
     ("FMB-35", scraped(None, "30s"), scraped(None, "1m"), "1m is more than scrape_interval, 30s"),
     ("FMB-36", topic(topic_arn=TOPIC), topic("444455556666", topic_arn=TOPIC), "alerts.topic_arn: the topic belongs to 111122223333, the metrics workspace to 444455556666"),

@@ -1,7 +1,8 @@
 """Images and charts that we install, each pinned, and where they come from.
 
 Versions: the newest that public manifests of 2026-09 and 2026-10 name, as read for each of these projects: NVIDIA
-k8s-device-plugin, AWS Neuron, the EFA device plugin of EKS, Kueue, KubeRay, Karpenter.
+k8s-device-plugin and dcgm-exporter, AWS Neuron, the EFA device plugin of EKS, the AWS Distro for OpenTelemetry,
+Kueue, KubeRay, Karpenter.
 """
 
 from __future__ import annotations
@@ -13,6 +14,9 @@ from constructs import Construct
 
 NVIDIA_PLUGIN = "nvcr.io/nvidia/k8s-device-plugin:v0.20.1"
 NEURON_PLUGIN = "public.ecr.aws/neuron/neuron-device-plugin:2.32.0.0"
+COLLECTOR = "public.ecr.aws/aws-observability/aws-otel-collector:v0.48.0"
+# B300 needs 4.5.2-4.8.1.
+DCGM_EXPORTER = "nvcr.io/nvidia/k8s/dcgm-exporter:4.5.2-4.8.1-ubuntu22.04"
 # P6 needs v0.5.6 (rule EFA-21).
 EFA_PLUGIN = "eks/aws-efa-k8s-device-plugin:v0.5.20"
 # EKS's own registry: EKS User Guide, *View Amazon container image registries for Amazon EKS add-ons*.

@@ -33,9 +33,18 @@ _UNBUILT = ("grafana", "collector", "scrape_interval", "scrape_timeout")
 
 
 @rule("FMB-34")
-def unbuilt(*, given: Collection[str], grafana: Grafana | None, alerts: Alerts | None) -> Iterator[Violation]:
+def unbuilt(
+    *,
+    given: Collection[str],
+    grafana: Grafana | None,
+    alerts: Alerts | None,
+    collector: Collector | None,
+    orchestrator: Orchestrator | None,
+) -> Iterator[Violation]:
     """What this version does not build is checked, but cannot be synthesized yet."""
     unwanted = {"grafana"} if grafana is None or grafana.workspace == "none" else set()
+    if orchestrator is Orchestrator.EKS and collector is Collector.AGENTS:
+        unwanted |= {"collector", "scrape_interval", "scrape_timeout"}
     for key in _UNBUILT:
         if key in set(given) - unwanted:
             yield Violation(key, _CHECKED_ONLY, "leave it out to deploy")
