@@ -14,7 +14,9 @@ from botocore.exceptions import ClientError
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.client import EC2Client
+    from mypy_boto3_eks.client import EKSClient
     from mypy_boto3_fsx.client import FSxClient
+    from mypy_boto3_iam.client import IAMClient
     from mypy_boto3_s3.client import S3Client
     from mypy_boto3_ssm.client import SSMClient
 
@@ -48,7 +50,9 @@ class Account:
     """Clients of the project's account and Region."""
 
     ec2: EC2Client
+    eks: EKSClient
     fsx: FSxClient
+    iam: IAMClient
     s3: S3Client
     ssm: SSMClient
 

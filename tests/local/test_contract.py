@@ -20,7 +20,7 @@ from fmblocks_stacks.assembly import build
 SERVER = """
 import json, os
 os.environ.setdefault("GATEWAY_PORT", "1")
-from fmblocks.local.server import ec2_types, engine, schema_types, services
+from fmblocks.local.server import ec2_types, engine, kubernetes_types, schema_types, services
 """
 
 
@@ -45,9 +45,8 @@ def in_server(root: Path) -> Callable[[str], Any]:
 def test_every_type_of_the_examples_has_a_handler(
     in_server: Callable[[str], Any], root: Path, cdk_context: dict[str, Any], tmp_path: Path
 ) -> None:
-    supported = set(
-        in_server("schema_types.install(); ec2_types.install(); print(json.dumps(sorted(engine.supported_types())))")
-    )
+    install = "schema_types.install(); ec2_types.install(); kubernetes_types.install();"
+    supported = set(in_server(f"{install} print(json.dumps(sorted(engine.supported_types())))"))
     used: set[str] = set()
     for file in sorted((root / "projects").glob("*.yaml")):
         app = cdk.App(context=cdk_context, outdir=str(tmp_path / file.stem))
@@ -56,14 +55,16 @@ def test_every_type_of_the_examples_has_a_handler(
         for template in (tmp_path / file.stem).glob("*.template.json"):
             used |= {found["Type"] for found in json.loads(template.read_text())["Resources"].values()}
     custom = {kind for kind in used if kind.startswith("Custom::")}
-    assert custom == {"Custom::DefaultSecurityGroupLock", "Custom::LifecycleBundle"}
-    assert used - custom <= supported
+    applied = {"Custom::AWSCDK-EKS-HelmChart", "Custom::AWSCDK-EKS-KubernetesResource"}
+    assert custom == {"Custom::DefaultSecurityGroupLock", "Custom::LifecycleBundle"} | applied
+    assert (used - custom) | applied <= supported  # CDK's own handlers would run tools of the host
 
 
 def test_we_register_nothing_that_no_example_uses(in_server: Callable[[str], Any], root: Path) -> None:
     ours = set(
         in_server(
             "before = engine.supported_types(); schema_types.install(); ec2_types.install();"
+            "kubernetes_types.install();"
             "print(json.dumps(sorted(engine.supported_types() - before)))"
         )
     )
@@ -76,9 +77,18 @@ def test_we_register_nothing_that_no_example_uses(in_server: Callable[[str], Any
         "AWS::EC2::PlacementGroup",
         "AWS::EC2::SecurityGroupEgress",
         "AWS::EC2::SecurityGroupIngress",
+        "AWS::EKS::AccessEntry",
+        "AWS::EKS::Addon",
+        "AWS::EKS::PodIdentityAssociation",
         "AWS::FSx::DataRepositoryAssociation",
         "AWS::FSx::FileSystem",
+        "AWS::IAM::OIDCProvider",
+        "AWS::PCS::Cluster",
+        "AWS::PCS::ComputeNodeGroup",
+        "AWS::PCS::Queue",
         "AWS::SageMaker::Cluster",
+        "Custom::AWSCDK-EKS-HelmChart",
+        "Custom::AWSCDK-EKS-KubernetesResource",
     }
 
 
@@ -92,6 +102,12 @@ def test_we_register_nothing_that_no_example_uses(in_server: Callable[[str], Any
         "all(callable(engine.ec2._ACTION_MAP[name]) for name in ('AllocateAddress', 'DescribeAddresses', "
         "'ReleaseAddress', 'CreateNatGateway', 'DeleteNatGateway', 'CreateFlowLogs', 'DeleteFlowLogs', 'DeleteSubnet', "
         "'DeleteSecurityGroup', 'AuthorizeSecurityGroupIngress', 'RevokeSecurityGroupEgress'))",
+        "all(callable(getattr(engine.eks, name)) for name in ('_get_docker', '_create_addon', '_update_addon', "
+        "'_describe_addon', '_delete_addon', '_create_access_entry', '_update_access_entry', '_describe_access_entry', "
+        "'_delete_access_entry', '_create_pod_identity_association', '_update_pod_identity_association', "
+        "'_describe_pod_identity_association', '_delete_pod_identity_association'))",
+        "hasattr(engine.eks._clusters, 'get') and hasattr(engine.eks._nodegroups, 'items')",
+        "callable(engine.iam._create_oidc_provider) and callable(engine.iam._delete_oidc_provider)",
         "engine.ec2._error('DependencyViolation', 'x', 400)[0] == 400",
         "engine.ec2._ensure_defaults_initialized() is None",
         "hasattr(engine.ec2._security_groups, 'items')",
@@ -162,3 +178,61 @@ print(json.dumps({name: [row["NetworkInfo"]["MaximumNetworkCards"],
 
 
 MISSING_THERE = {"p6e-gb200.36xlarge"}  # sold by the account team and in UltraServers only
+
+
+QUEUE = {
+    "apiVersion": "kueue.x-k8s.io/v1beta2",
+    "kind": "LocalQueue",
+    "metadata": {"name": "training", "namespace": "default"},
+    "spec": {"clusterQueue": "training"},
+}
+CONTAINERS = {"containers": [{"name": "a", "image": "b"}]}
+POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": CONTAINERS}
+
+
+@pytest.mark.parametrize(
+    ("document", "charts", "said"),
+    [
+        (POD, [], None),
+        ({**POD, "spec": {**CONTAINERS, "hostNetwrok": True}}, [], "Pod/a is invalid: spec: "),
+        ({**POD, "kind": "Pood"}, [], 'no matches for kind "Pood" in version "v1"'),
+        ({**POD, "apiVersion": "example.com/v1"}, [], 'no matches for kind "Pod" in version "example.com/v1"'),
+        (QUEUE, [], "ensure CRDs are installed first"),
+        (QUEUE, ["karpenter"], "ensure CRDs are installed first"),
+        (QUEUE, ["kueue"], None),
+        ({**QUEUE, "spec": {"clusterQueues": "x"}}, ["kueue"], "LocalQueue/training is invalid: spec: "),
+        ({**QUEUE, "kind": "Cohort"}, ["kueue"], 'no matches for kind "Cohort"'),
+        ({**QUEUE, "apiVersion": "kueue.x-k8s.io/v1beta1"}, ["kueue"], "no matches for kind"),
+    ],
+)
+def test_objects_are_checked_strictly(
+    in_server: Callable[[str], Any], document: dict[str, Any], charts: list[str], said: str | None
+) -> None:
+    """An unknown field fails, and so does a kind whose schema nobody named."""
+    code = f"""
+try:
+    kubernetes_types.check_object({document!r}, "1.35", {charts!r})
+    print(json.dumps(None))
+except ValueError as error:
+    print(json.dumps(str(error)))
+"""
+    found = in_server(code)
+    assert found is None if said is None else said in found
+
+
+def test_a_chart_comes_from_a_place_in_a_version(in_server: Callable[[str], Any]) -> None:
+    code = """
+engine.eks._clusters["c"] = {"version": "1.35"}
+said = []
+for keys in ({}, {"Version": "1.0.0"}, {"Version": "1.0.0", "Repository": "oci://x"}):
+    try:
+        kubernetes_types._release({"ClusterName": "c", "Release": "r", "Chart": "x", **keys})
+        said.append("taken")
+    except ValueError as error:
+        said.append(str(error))
+print(json.dumps(said))
+"""
+    first, second, third = in_server(code)
+    assert first.startswith("r: Version is missing")
+    assert second.startswith("r: Repository is missing")
+    assert third == "taken"

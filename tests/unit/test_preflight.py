@@ -9,6 +9,9 @@ import boto3
 import pytest
 from botocore.stub import ANY, Stubber
 
+from fmblocks.cluster import preflight as of_cluster
+from fmblocks.cluster.add_ons import ADD_ONS, pinned
+from fmblocks.cluster.settings import Training
 from fmblocks.network import preflight as of_network
 from fmblocks.network.settings import Endpoints, ExistingSubnet, ExistingVpc, Network
 from fmblocks.preflight import Account, Outcome, Question, Result, answers
@@ -28,7 +31,7 @@ class Stubs:
     def __init__(self) -> None:
         self.clients: Any = {
             name: boto3.client(name, region_name="us-west-2", aws_access_key_id="1", aws_secret_access_key="2")
-            for name in ("ec2", "fsx", "s3", "ssm")
+            for name in ("ec2", "eks", "fsx", "iam", "s3", "ssm")
         }
         self.stubs = {name: Stubber(client) for name, client in self.clients.items()}
         self.account = Account(**self.clients)
@@ -374,3 +377,79 @@ def test_a_denied_call_is_unknown_and_the_others_are_asked(aws: Stubs) -> None:
 def test_a_result_reads_like_a_finding() -> None:
     text = str(Result("FMB-74", Outcome.FAIL, "storage.lustre", "data is missing", "make it"))
     assert text == "fail [FMB-74] storage.lustre: data is missing; make it"
+
+
+def training(**keys: Any) -> Training:
+    group = {"name": "gpu", "instance_type": "p5.48xlarge", "count": "2"}
+    return Training.model_validate({"orchestrator": "eks", "node_groups": [group], **keys})
+
+
+def offer(aws: Stubs, versions: dict[str, str], kubernetes: str = "1.35") -> None:
+    listed = [{"addonName": name, "addonVersions": [{"addonVersion": one}]} for name, one in versions.items()]
+    aws.answer("eks", "describe_addon_versions", {"addons": listed}, {"kubernetesVersion": kubernetes})
+
+
+def roles(aws: Stubs, *names: str, missing: str | None = None) -> None:
+    role = {"Path": "/", "RoleId": "AROA0123456789012345", "Arn": "arn:aws:iam::111122223333:role/x", "CreateDate": 0}
+    for name in names:
+        if name == missing:
+            aws.stubs["iam"].add_client_error("get_role", "NoSuchEntity", expected_params={"RoleName": name})
+        else:
+            aws.answer("iam", "get_role", {"Role": {**role, "RoleName": name}}, {"RoleName": name})
+
+
+EKS_ROLES = ("AWSServiceRoleForAmazonEKS", "AWSServiceRoleForAmazonEKSNodegroup", "AWSServiceRoleForAutoScaling")
+
+
+def test_add_ons_that_are_offered(aws: Stubs) -> None:
+    offer(aws, dict(pinned("1.35")))
+    roles(aws, *EKS_ROLES)
+    assert [one[:2] for one in told(of_cluster.questions(training(), aws.account))] == [
+        ("pass", "FMB-85"),
+        ("pass", "FMB-93"),
+    ]
+
+
+def test_an_add_on_that_the_region_lacks(aws: Stubs) -> None:
+    offer(aws, {**pinned("1.35"), "cert-manager": "v1.21.0-eksbuild.3"})
+    roles(aws, *EKS_ROLES)
+    first, _ = told(of_cluster.questions(training(), aws.account))
+    assert first == (
+        "fail",
+        "FMB-85",
+        "training.kubernetes.add_ons: cert-manager v1.21.0-eksbuild.2 is not offered for Kubernetes 1.35 here, but "
+        "v1.21.0-eksbuild.3",
+    )
+    # What the project names is what is asked for.
+    offer(aws, {**pinned("1.35"), "cert-manager": "v1.21.0-eksbuild.3"})
+    roles(aws, *EKS_ROLES)
+    named = {"add_ons": [{"name": "cert-manager", "version": "v1.21.0-eksbuild.3"}]}
+    assert told(of_cluster.questions(training(kubernetes=named), aws.account))[0][0] == "pass"
+    assert len(ADD_ONS) == len(pinned("1.35"))
+
+
+def test_a_version_that_the_region_lacks(aws: Stubs) -> None:
+    offer(aws, {}, "1.40")
+    roles(aws, *EKS_ROLES)
+    first, _ = told(of_cluster.questions(training(kubernetes={"version": "1.40"}), aws.account))
+    assert first[2] == "training.kubernetes.version: EKS offers no add-on for Kubernetes 1.40 here"
+
+
+def test_a_role_that_a_new_account_lacks(aws: Stubs) -> None:
+    """C96."""
+    spot = {"name": "gpu", "instance_type": "p5.48xlarge", "count": "2", "capacity": "spot"}
+    roles(aws, "AWSServiceRoleForAutoScaling", "AWSServiceRoleForEC2Spot", missing="AWSServiceRoleForEC2Spot")
+    (found,) = answers(of_cluster.questions(training(orchestrator="ec2", node_groups=[spot]), aws.account))
+    assert (found.outcome, found.rule) == (Outcome.WARN, "FMB-93")
+    assert "AWSServiceRoleForEC2Spot is not there yet" in found.message
+    assert found.hint == "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
+
+
+def test_where_nothing_is_to_be_asked(aws: Stubs) -> None:
+    assert told(of_cluster.questions(training(orchestrator="pcs"), aws.account)) == []
+
+
+def test_a_denied_call_is_unknown(aws: Stubs) -> None:
+    aws.refuse("eks", "describe_addon_versions", "AccessDeniedException", 403)
+    roles(aws, *EKS_ROLES)
+    assert [one[0] for one in told(of_cluster.questions(training(), aws.account))] == ["unknown", "pass"]

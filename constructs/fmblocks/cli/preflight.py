@@ -22,7 +22,8 @@ def preflight(
     file: Annotated[Path, typer.Argument(help="A project file.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Ask the account what a project file cannot know: zones, endpoints, existing networks and storage, buckets.
+    """Ask the account what a project file cannot know: zones, endpoints, existing networks and storage, buckets,
+    add-ons.
 
     Nothing is changed. Exit code 1 when something fails, 2 when nobody could ask; what a denied call leaves open is
     unknown, and no failure.
@@ -50,7 +51,9 @@ def preflight(
             raise typer.Exit(2)
         account = Account(
             ec2=session.client("ec2", region_name=region),
+            eks=session.client("eks", region_name=region),
             fsx=session.client("fsx", region_name=region),
+            iam=session.client("iam", region_name=region),
             s3=session.client("s3", region_name=region),
             ssm=session.client("ssm", region_name=region),
         )
@@ -69,11 +72,14 @@ def preflight(
 
 
 def _questions(project: Project, region: str, account: Account) -> Iterator[Question]:
+    from fmblocks.cluster import preflight as of_cluster
     from fmblocks.network import preflight as of_network
     from fmblocks.storage import preflight as of_storage
 
     network = project.network
     yield from of_network.questions(network, region, account)
+    if project.training is not None:
+        yield from of_cluster.questions(project.training, account)
     if project.storage.lustre is not None:
         subnets = network.vpc.private_subnets if network.vpc else ()
         cidr = next((one.cidr for one in subnets if one.availability_zone == network.primary), None)
