@@ -14,6 +14,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
+from aws_cdk import aws_logs as logs
 from constructs import Construct
 
 from fmblocks._edge import check_arguments, fault, member, typed, unresolved, zone_of
@@ -145,6 +146,11 @@ class EksCluster(eks.Cluster):
         cdk.Annotations.of(self).acknowledge_warning(
             "@aws-cdk/aws-eks:clusterMustManuallyTagSubnet", "load balancers are not made here"
         )
+        # CDK keeps the logs of its functions, so that each cluster that goes would leave two groups behind.
+        for part in self.node.find_child("KubectlProvider").node.find_all():
+            if isinstance(part, logs.CfnLogGroup):
+                part.apply_removal_policy(cdk.RemovalPolicy.DESTROY)
+                part.retention_in_days = 30
         # What runs in the cluster may use roles by OpenID Connect too: some operators know nothing else.
         self.oidc_provider = self.open_id_connect_provider
         for arn in admins:
@@ -265,6 +271,9 @@ def _kubectl_layer(scope: Construct | None, version: str) -> lambda_.ILayerVersi
 
 
 def _cidr_of(vpc: ec2.IVpc) -> str | None:
+    made = vpc.node.default_child
+    if isinstance(made, ec2.CfnVPC) and made.cidr_block and not unresolved(made.cidr_block):
+        return made.cidr_block
     try:
         found = vpc.vpc_cidr_block
     except RuntimeError:  # CDK refuses to say what it was not told
