@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fmblocks.capacity.settings import CapacityMode
 from fmblocks.catalog import InstanceType, Types
 from fmblocks.cluster.rules import addresses_per_node, interfaces_of
-from fmblocks.cluster.settings import NodeGroup, Orchestrator, Training
+from fmblocks.cluster.settings import NodeGroup, Orchestrator, Provisioner, Training
 from fmblocks.rulebook import entries
 
 if TYPE_CHECKING:
@@ -191,8 +191,15 @@ def _bills(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
             yield f"{group.name}: {group.count} × {group.instance_type}, with the reservation, which bills used or not"
         elif group.capacity.mode is CapacityMode.CAPACITY_BLOCK:
             yield f"{group.name}: {group.count} × {group.instance_type}, paid with the Capacity Block"
+        elif group.provisioned_by is Provisioner.KARPENTER:
+            yield f"{group.name}: up to {group.count} × {group.instance_type}, while pods ask for them"
         else:
             yield f"{group.name}: {group.count} × {group.instance_type}, from creation to destruction"
+    training = project.training
+    if training is not None and training.orchestrator is Orchestrator.EKS:
+        yield "the control plane of EKS, by the hour, and its logs"
+    if training is not None and training.orchestrator is Orchestrator.PCS:
+        yield "the controller of PCS, by the hour and size, and its accounting"
     if nat := project.network.nat_gateways:
         yield f"{nat} NAT gateway{'s' if nat > 1 else ''}, by the hour and by the GB"
     if services := project.network.endpoint_services:
@@ -212,6 +219,10 @@ def _advice(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
     types = {group.instance_type for group in groups}
     if any(group.capacity.mode is CapacityMode.TRAINING_PLAN for group in groups):
         yield from ("TP-05", "TP-09")
+    if project.training is not None and project.training.orchestrator is Orchestrator.EKS:
+        yield "EFA-22"
+        if any(group.capacity.mode is CapacityMode.CAPACITY_BLOCK for group in groups):
+            yield "CB-12"
     if types & {"p4d.24xlarge", "p4de.24xlarge"}:
         yield "EFA-16"
     if "p5.4xlarge" in types:

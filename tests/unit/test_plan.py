@@ -81,6 +81,32 @@ def test_quotas_are_those_of_who_runs_the_nodes(project_file: Callable[[str], Pa
     assert "odcr: 3 × p5.48xlarge, with the reservation, which bills used or not" in sums.bills_while_idle
 
 
+def test_own_clusters_count_what_they_bring(project_file: Callable[[str], Path]) -> None:
+    text = (
+        "name: own-nodes\nregion: us-west-2\nnetwork: {availability_zones: [usw2-az1, usw2-az2], "
+        "primary_availability_zone: usw2-az2}\naccess: {admins: ['arn:aws:iam::111122223333:role/a']}\n"
+        "training:\n  orchestrator: eks\n  node_groups:\n"
+        "    - {name: gpu, instance_type: p5.48xlarge, count: 2}\n"
+        "    - {name: cheap, instance_type: m7i.xlarge, count: 9, capacity: spot, provisioned_by: karpenter}\n"
+        "    - name: block\n      instance_type: p5.48xlarge\n      count: 4\n"
+        "      capacity: {mode: capacity_block, capacity_reservation_id: cr-0123456789abcdef0}\n"
+    )
+    sums = plan_of(project_file(text))
+    assert sums.nodes == 17  # two system nodes that nobody wrote
+    assert sums.addresses_needed == 17 * 17
+    assert "cheap: up to 9 × m7i.xlarge, while pods ask for them" in sums.bills_while_idle
+    assert "the control plane of EKS, by the hour, and its logs" in sums.bills_while_idle
+    assert [id for id, _ in sums.advice] == ["EFA-22", "CB-12"]
+    slurm = plan_of(
+        project_file(
+            "name: own-nodes\nregion: us-west-2\nnetwork: {availability_zones: [usw2-az2]}\ntraining:\n"
+            "  orchestrator: pcs\n  node_groups: [{name: gpu, instance_type: p5.48xlarge, count: 2}]\n"
+        )
+    )
+    assert slurm.addresses_needed == 64
+    assert "the controller of PCS, by the hour and size, and its accounting" in slurm.bills_while_idle
+
+
 def test_p5_takes_32_addresses_a_node(project_file: Callable[[str], Path]) -> None:
     text = """\
 name: my-project

@@ -48,6 +48,8 @@ _GUARDED: Mapping[str, _Guarded] = {
     "AWS::SageMaker::Cluster": _Guarded("FMB-49", "cluster", "its jobs and its nodes end"),
     "AWS::EKS::Cluster": _Guarded("FMB-49", "cluster", "everything that runs in it ends"),
     "AWS::PCS::Cluster": _Guarded("PCS-03", "cluster", "its jobs and its nodes end"),
+    # The new one would have the old one's name, which is fixed: CloudFormation fails, and nothing has changed.
+    "AWS::PCS::ComputeNodeGroup": _Guarded("PCS-03", "node group", "its name is taken: rename the group"),
     "AWS::EC2::VPC": _Guarded("FMB-49", "VPC", "everything in it has to move"),
     "AWS::AutoScaling::AutoScalingGroup": _Guarded("FMB-49", "fleet", "its nodes end", Severity.WARNING),
     "AWS::EKS::Nodegroup": _Guarded("EKS-05", "node group", "its nodes end", Severity.WARNING),
