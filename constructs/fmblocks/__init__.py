@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from fmblocks.cluster.karpenter import Karpenter as Karpenter
     from fmblocks.cluster.karpenter_node_pool import KarpenterNodePool as KarpenterNodePool
     from fmblocks.cluster.kube_ray import KubeRay as KubeRay
+    from fmblocks.cluster.kueue import IQueuedNodes
     from fmblocks.cluster.kueue import Kueue as Kueue
-    from fmblocks.cluster.kueue import QueuedGroup
     from fmblocks.cluster.lifecycle_bundle import LifecycleBundle as LifecycleBundle
     from fmblocks.cluster.lustre_volume import LustreVolume as LustreVolume
     from fmblocks.cluster.pcs_cluster import IPcsCluster
@@ -103,7 +103,7 @@ _HOMES = {
     "KarpenterNodePool": "cluster.karpenter_node_pool",
     "Karpenter": "cluster.karpenter",
     "KubeRay": "cluster.kube_ray",
-    "QueuedGroup": "cluster.kueue",
+    "IQueuedNodes": "cluster.kueue",
     "Kueue": "cluster.kueue",
     "LustreVolume": "cluster.lustre_volume",
     "DevicePlugins": "cluster.device_plugins",
@@ -215,6 +215,7 @@ __all__ = [
     "IMetricsWorkspace",
     "IOpenZfsFileSystem",
     "IPcsCluster",
+    "IQueuedNodes",
     "InstancePlatform",
     "InterfaceEndpoints",
     "InterfaceType",
@@ -251,7 +252,6 @@ __all__ = [
     "Profile",
     "Project",
     "ProjectKey",
-    "QueuedGroup",
     "ReadCacheSizingMode",
     "SlurmInstanceGroup",
     "SpotCapacity",

@@ -36,7 +36,7 @@ from fmblocks.network import rules as network_rules
 from fmblocks.network.addresses import parse_cidr, slots
 from fmblocks.network.settings import Network
 from fmblocks.observability import rules as observability_rules
-from fmblocks.observability.settings import Observability
+from fmblocks.observability.settings import Collector, Observability
 from fmblocks.rulebook import entries
 from fmblocks.settings import Name, Settings, Text, snake_case
 from fmblocks.storage import rules as storage_rules
@@ -276,6 +276,7 @@ def _check_training(project: Project, training: Training) -> Iterator[Finding]:
         "closed": project.network.vpc is None and not project.network.nat_gateways,
         "endpoint_services": project.network.endpoint_services,
         "home_given": project.storage.home is not None,
+        "collected": project.observability.collector is Collector.AGENTS,
     }
     of_all: tuple[str, ...] = (*cluster_rules.TRAINING, *capacity_rules.TRAINING, *compute_rules.TRAINING)
     of_all += cluster_rules.HYPERPOD if training.orchestrator.hyperpod else ()

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_sns as sns
 from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
+from fmblocks.capacity.block_schedule import BlockSchedule
 from fmblocks.capacity.bought import CapacityBlock, ICapacity, OnDemandCapacity, SpotCapacity
 from fmblocks.capacity.capacity_reservation import CapacityReservation
 from fmblocks.capacity.settings import CapacityMode, Launch
@@ -78,6 +81,16 @@ class GroupParts(Construct):
             "home_file_system": home,
             "home_mount_path": storage.home.mount_path if storage.home else "/home",
         }
+
+    def _watch(self, schedule: BlockSchedule | None) -> None:
+        """Let the project's alarms say when a group was not filled or emptied."""
+        settings = self._project.observability.alerts
+        if schedule is None or settings is None:
+            return
+        arn = settings.topic_arn or self._foundation.value("alerts/topic-arn")
+        topic = sns.Topic.from_topic_arn(self, "Alerts", arn)
+        for alarm in schedule.alarms:
+            alarm.add_alarm_action(actions.SnsAction(topic))
 
     def _publish_launch_profile(self) -> None:
         if profile := launch_profile(self._kind):

@@ -21,10 +21,11 @@ from fmblocks.cluster.eks_launch_template import EksLaunchTemplate
 from fmblocks.cluster.karpenter import Karpenter
 from fmblocks.cluster.karpenter_node_pool import KarpenterNodePool
 from fmblocks.cluster.kube_ray import KubeRay
-from fmblocks.cluster.kueue import Kueue, QueuedGroup
+from fmblocks.cluster.kueue import Kueue
 from fmblocks.cluster.lustre_volume import LustreVolume
-from fmblocks.cluster.rules import control_plane_zones_among, interfaces_of
-from fmblocks.cluster.settings import AddOn, Kubernetes, NodeGroup, NodeRole, Orchestrator, Provisioner, Training
+from fmblocks.cluster.prepared import wait_until_ready
+from fmblocks.cluster.rules import control_plane_zones_among
+from fmblocks.cluster.settings import AddOn, Kubernetes, NodeGroup, NodeRole, Provisioner, Training
 from fmblocks.compute.launch_profile import launch_profile
 from fmblocks.observability.eks_metrics_collector import EksMetricsCollector
 from fmblocks.observability.metrics_workspace import MetricsWorkspace
@@ -70,12 +71,12 @@ class KubernetesTraining(Construct):
             cluster=self.cluster,
             types=[group.instance_type for group in work],
             image_registry=self._settings.image_registry,
-        ).node.add_dependency(self.cluster)
+        )
         if project.storage.lustre is not None:
             self._mount(project.storage.lustre)
         self._publish_launch_profiles(work)
         karpenter = self._karpenter() if training.karpenter else None
-        for group in work:
+        nodes = [
             NodesOfGroup(
                 self,
                 f"Group-{group.name}",
@@ -86,19 +87,28 @@ class KubernetesTraining(Construct):
                 cluster=self.cluster,
                 subnet=self._subnets[project.network.primary],
                 karpenter=karpenter,
-            )
-        if self._settings.kueue and work:
+            ).nodes
+            for group in work
+        ]
+        if self._settings.kueue and nodes:
             Kueue(
                 self,
                 "Kueue",
                 cluster=self.cluster,
-                groups=[self._queued(group) for group in work],
+                groups=nodes,
                 chart_registry=self._settings.chart_registry,
+                image_registry=self._settings.image_registry,
             )
         if project.observability.collector is Collector.AGENTS:
             self._collect(work)
         if self._settings.kube_ray:
-            KubeRay(self, "KubeRay", cluster=self.cluster, chart_registry=self._settings.chart_registry)
+            KubeRay(
+                self,
+                "KubeRay",
+                cluster=self.cluster,
+                chart_registry=self._settings.chart_registry,
+                image_registry=self._settings.image_registry,
+            )
         cdk.CfnOutput(self, "ClusterName", value=self.cluster.cluster_name).override_logical_id("ClusterName")
         cdk.CfnOutput(
             self,
@@ -146,6 +156,7 @@ class KubernetesTraining(Construct):
             add_ons=[self._add_on(one) for one in settings.add_ons],
             system_instance_type=system.instance_type,
             system_count=system.count,
+            system_volume_gib=system.ebs_volume_gib,
         )
 
     def _add_on(self, one: AddOn) -> EksAddOn:
@@ -224,7 +235,7 @@ class KubernetesTraining(Construct):
             manifest = eks.KubernetesManifest(
                 self, "LaunchProfiles", cluster=cast(eks.ICluster, self.cluster), manifest=found
             )
-            manifest.node.add_dependency(self.cluster)
+            wait_until_ready(manifest, self.cluster)
 
     def _karpenter(self) -> Karpenter:
         return Karpenter(self, "Karpenter", cluster=self.cluster, chart_registry=self._settings.chart_registry)
@@ -253,18 +264,15 @@ class KubernetesTraining(Construct):
             image_registry=self._settings.image_registry,
         )
 
-    def _queued(self, group: NodeGroup) -> QueuedGroup:
-        interfaces = interfaces_of(Orchestrator.EKS, group, self._project.instance_types)
-        return QueuedGroup(
-            name=group.name,
-            instance_type=group.instance_type,
-            count=group.count,
-            efa_interfaces=sum(one.interface_type.has_efa for one in interfaces),
-        )
-
 
 class NodesOfGroup(GroupParts):
-    """A node group of EKS: managed by EKS, or started by Karpenter when pods ask for it."""
+    """A node group of EKS: managed by EKS, or started by Karpenter when pods ask for it.
+
+    Attributes:
+        nodes: which of the two.
+    """
+
+    nodes: EksGpuNodeGroup | KarpenterNodePool
 
     def __init__(
         self,
@@ -283,7 +291,7 @@ class NodesOfGroup(GroupParts):
         self._publish_launch_profile()
         if group.provisioned_by is Provisioner.KARPENTER:
             assert karpenter is not None
-            KarpenterNodePool(
+            self.nodes = KarpenterNodePool(
                 self,
                 "Pool",
                 karpenter=karpenter,
@@ -298,6 +306,7 @@ class NodesOfGroup(GroupParts):
                 efa_interface_count=group.efa.count,
                 efa_profile=group.efa.profile,
                 root_volume_gib=group.ebs_volume_gib,
+                tags={"fmblocks:project": project.name, **project.tags},
             )
             return
         image = group.image
@@ -310,7 +319,7 @@ class NodesOfGroup(GroupParts):
             service_cidr=cluster.service_cidr,
             root_device_name=(image.root_device_name if image else None) or "/dev/xvda",
         )
-        EksGpuNodeGroup(
+        self.nodes = EksGpuNodeGroup(
             self,
             "Nodes",
             cluster=cluster,
@@ -321,6 +330,9 @@ class NodesOfGroup(GroupParts):
             min_count=group.min_count or 0,
             launch=group.capacity.launch or Launch.NOW,
         )
+        # Accelerators start last: what fails before them costs little.
+        self.nodes.node.add_dependency(cluster.ready)
+        self._watch(self.nodes.block_schedule)
 
     def _image_id(self) -> str | None:
         image = self._image()

@@ -484,8 +484,15 @@ def test_karpenter_knows_what_was_bought(eks: Eks, capacity: str, type: str, ter
     assert wanted == {"karpenter.sh/capacity-type": [type], "node.kubernetes.io/instance-type": ["p5.48xlarge"]}
     assert pool["limits"] == {"nvidia.com/gpu": "16"}
     assert pool["template"]["metadata"]["labels"]["fmblocks/efa"] == "true"
-    (chart,) = of_type(found.training, CHART).values()
-    assert tuple(map(int, chart["Properties"]["Version"].split("."))) >= (1, 6)
+    charts = {one["Properties"]["Chart"]: one["Properties"] for one in of_type(found.training, CHART).values()}
+    assert set(charts) == {"karpenter", "karpenter-crd"}
+    assert tuple(map(int, charts["karpenter"]["Version"].split("."))) >= (1, 6)
+    # Helm never changes the kinds inside of a chart again.
+    assert charts["karpenter"]["SkipCrds"] is True
+    assert charts["karpenter-crd"]["Version"] == charts["karpenter"]["Version"]
+    assert spec["tags"]["fmblocks:project"]
+    budgets = pool["disruption"]["budgets"]
+    assert {"nodes": "0", "reasons": ["Drifted"]} in budgets
     assert len(spec["securityGroupSelectorTerms"]) == 2
     assert [id for id in of_type(found.training, "AWS::EKS::Nodegroup") if "gpu" in id] == []
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -212,23 +213,45 @@ def test_a_block_without_times_has_no_schedule(stack: cdk.Stack, vpc: ec2.Vpc, f
     Template.from_stack(stack).resource_count_is("AWS::Scheduler::Schedule", 0)
 
 
+def queue_of(stack: cdk.Stack) -> dict[str, Any]:
+    """The ClusterQueue of the one Kueue."""
+    found = [
+        one
+        for resource in Template.from_stack(stack).find_resources("Custom::AWSCDK-EKS-KubernetesResource").values()
+        for one in json.loads(resource["Properties"]["Manifest"])
+        if one["kind"] == "ClusterQueue"
+    ]
+    return dict(found[0])
+
+
+@dataclasses.dataclass(frozen=True)
+class Queued:
+    """Nodes of somebody else's."""
+
+    group_name: str
+    instance_type: str
+    count: int
+    efa_interfaces: int
+
+
 def test_a_queue_needs_groups_and_knows_their_types(stack: cdk.Stack, imported: Any) -> None:
     with pytest.raises(fm.FindingsError, match="groups: is empty"):
         fm.Kueue(stack, "K1", cluster=imported, groups=[])
-    unknown = fm.QueuedGroup(name="a", instance_type="p9.48xlarge", count=1, efa_interfaces=0)
+    unknown = Queued(group_name="a", instance_type="p9.48xlarge", count=1, efa_interfaces=0)
     with pytest.raises(fm.FindingsError, match="FMB-09"):
         fm.Kueue(stack, "K2", cluster=imported, groups=[unknown])
 
 
 def test_resources_that_nobody_has_are_not_counted(stack: cdk.Stack, imported: Any) -> None:
     groups = [
-        fm.QueuedGroup(name="cpu", instance_type="m7i.xlarge", count=2, efa_interfaces=0),
-        fm.QueuedGroup(name="gpu", instance_type="g6.2xlarge", count=1, efa_interfaces=0),
+        Queued(group_name="cpu", instance_type="m7i.xlarge", count=2, efa_interfaces=0),
+        Queued(group_name="gpu", instance_type="g6.2xlarge", count=1, efa_interfaces=0),
     ]
     fm.Kueue(stack, "K", cluster=imported, groups=groups)
-    text = json.dumps(Template.from_stack(stack).to_json())
-    assert "vpc.amazonaws.com/efa" not in text
-    assert "aws.amazon.com/neuron" not in text
+    (group,) = queue_of(stack)["spec"]["resourceGroups"]
+    assert group["coveredResources"] == ["cpu", "memory", "nvidia.com/gpu"]
+    # Work without accelerators goes where there are none.
+    assert [one["name"] for one in group["flavors"]] == ["cpu", "gpu"]
 
 
 @pytest.mark.parametrize(

@@ -445,8 +445,11 @@ def test_a_role_that_a_new_account_lacks(aws: Stubs) -> None:
     assert found.hint == "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
 
 
-def test_where_nothing_is_to_be_asked(aws: Stubs) -> None:
-    assert told(of_cluster.questions(training(orchestrator="pcs"), aws.account)) == []
+def test_pcs_asks_for_a_role_of_its_own(aws: Stubs) -> None:
+    roles(aws, "AWSServiceRoleForPCS", missing="AWSServiceRoleForPCS")
+    (found,) = answers(of_cluster.questions(training(orchestrator="pcs"), aws.account))
+    assert (found.outcome, found.rule) == (Outcome.WARN, "FMB-93")
+    assert found.hint == "aws iam create-service-linked-role --aws-service-name pcs.amazonaws.com"
 
 
 def test_a_denied_call_is_unknown(aws: Stubs) -> None:

@@ -95,14 +95,29 @@ MIRRORED = {"chart_registry": "oci://r/charts", "image_registry": "r"}
 
 
 def closed(
-    *groups: Group, services: Sequence[str] = ("eks", "lambda"), closed: bool = True, **keys: Any
+    *groups: Group,
+    services: Sequence[str] = ("eks", "lambda"),
+    closed: bool = True,
+    collected: bool = False,
+    orchestrator: Orchestrator = Orchestrator.EKS,
+    **keys: Any,
 ) -> dict[str, Any]:
-    told = {**eks_groups(*groups), "kubernetes": Kubernetes(**keys)}
-    return {**told, "closed": closed, "endpoint_services": services}
+    told = {**eks_groups(*groups), "kubernetes": Kubernetes(**keys), "orchestrator": orchestrator}
+    return {**told, "closed": closed, "collected": collected, "endpoint_services": services}
+
+
+ON_DEMAND_POOL = dataclasses.replace(Group(), provisioned_by=Provisioner.KARPENTER)
+
+
+def keys(
+    *given: str, role: NodeRole = NodeRole.SYSTEM, orchestrator: Orchestrator = Orchestrator.EKS
+) -> dict[str, Any]:
+    return {"orchestrator": orchestrator, "role": role, "given": given}
 
 
 def pool(**keys: Any) -> dict[str, Any]:
     usual = {
+        "network_interfaces": (),
         "role": NodeRole.COMPUTE,
         "capacity": Capacity(),
         "placement": Placement(),
@@ -999,9 +1014,15 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-83", eks_groups(SYSTEM_GROUP, Group()), eks_groups(SYSTEM_GROUP, dataclasses.replace(SYSTEM_GROUP, name="more")), "node_groups: 2 groups have role system (system, more)"),
     ("FMB-83", eks_groups(dataclasses.replace(SYSTEM_GROUP, count=1)), eks_groups(dataclasses.replace(SYSTEM_GROUP, count=0)), "node_groups[0].count: 0 nodes for DNS"),
     ("FMB-83", eks_groups(), eks_groups(dataclasses.replace(SYSTEM_GROUP, instance_type="g6.2xlarge")), "node_groups[0].instance_type: g6.2xlarge has accelerators"),
-    ("FMB-84", closed(Group(), **MIRRORED), closed(Group(), services=["ec2", "eks"], **MIRRORED), "network.endpoints: has no endpoint of lambda, which CDK's kubectl function calls; write network: {endpoints: [ec2, eks, lambda]}"),
+    ("FMB-83", eks_groups(SYSTEM_GROUP, ON_DEMAND_POOL), eks_groups(dataclasses.replace(SYSTEM_GROUP, count=1), ON_DEMAND_POOL), "node_groups[0].count: 1 nodes for DNS, webhooks and controllers, and Karpenter (gpu) needs 2; write 2 or more"),
+    ("FMB-83", eks_groups(SYSTEM_GROUP), eks_groups(dataclasses.replace(Group(), name="system")), "node_groups[0].name: system is what the nodes of controllers are labelled with"),
+    ("FMB-84", closed(Group(), **MIRRORED), closed(Group(), services=["ec2", "eks"], **MIRRORED), "network.endpoints: has no endpoint of lambda, without which eks does not come up; write network: {endpoints: [ec2, eks, lambda]}"),
     ("FMB-84", closed(SYSTEM_GROUP), closed(SYSTEM_GROUP, kueue=True, image_registry="r"), "training.kubernetes.chart_registry: is not given"),
-    ("FMB-84", closed(SYSTEM_GROUP, closed=False, kube_ray=True), closed(dataclasses.replace(SYSTEM_GROUP, provisioned_by=Provisioner.KARPENTER), image_registry="r"), "training.kubernetes.chart_registry: is not given"),
+    ("FMB-84", closed(SYSTEM_GROUP, closed=False, kube_ray=True), closed(SYSTEM_GROUP, kube_ray=True, image_registry="r"), "training.kubernetes.chart_registry: is not given"),
+    ("FMB-84", closed(Group(), **MIRRORED), closed(dataclasses.replace(Group(), provisioned_by=Provisioner.KARPENTER), **MIRRORED), "training.node_groups[0].provisioned_by: karpenter needs IAM's API, which no endpoint reaches"),
+    ("FMB-84", closed(SYSTEM_GROUP), closed(SYSTEM_GROUP, collected=True), "training.kubernetes.image_registry: is not given, and a closed network reaches no public images"),
+    ("FMB-84", closed(orchestrator=Orchestrator.PCS, services=["pcs"]), closed(orchestrator=Orchestrator.PCS, services=["ec2"]), "network.endpoints: has no endpoint of pcs, without which pcs does not come up; write network: {endpoints: [ec2, pcs]}"),
+    ("FMB-84", closed(orchestrator=Orchestrator.EC2, services=[]), closed(services=[]), "no endpoint of eks and lambda"),
     ("FMB-84", closed(Group(), closed=False), closed(Group(), chart_registry="oci://r"), "training.kubernetes.image_registry: is not given"),
     ("FMB-86", {"orchestrator": Orchestrator.PCS, "efa_enabled": True}, {"orchestrator": Orchestrator.EKS, "efa_enabled": True}, "efa_enabled: true, but pods on Amazon Linux nodes of EKS mount over TCP"),
     ("FMB-86", {"orchestrator": Orchestrator.EKS, "efa_enabled": False}, {"orchestrator": Orchestrator.EKS, "efa_enabled": True}, "leave it out unless"),
@@ -1010,6 +1031,12 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-87", pool(provisioned_by=Provisioner.NODE_GROUP, min_count=1), pool(min_count=1), "min_count: is not read with provisioned_by karpenter"),
     ("FMB-87", pool(efa=Efa(mode="none")), pool(efa=Efa(interface_type="efa")), "efa.interface_type: is not read"),
     ("FMB-87", pool(), pool(image=Image(id="ami-0123456789abcdef0")), "image: is not read with provisioned_by karpenter: Karpenter takes EKS's image"),
+    ("FMB-87", pool(), pool(efa=Efa(secondary_device_index=1)), "efa.secondary_device_index: is not read"),
+    ("FMB-87", pool(), pool(network_interfaces=(NetworkInterface(network_card_index=0, device_index=0, interface_type="interface"),)), "network_interfaces: is not read with provisioned_by karpenter: interfaces are those of the catalogue"),
+    ("FMB-87", pool(), pool(capacity=Capacity(mode="odcr", create={"tenancy": "dedicated"})), "capacity.create.tenancy: is not read with provisioned_by karpenter: Karpenter starts no dedicated instances"),
+    ("FMB-94", keys("name", "count", "ebs_volume_gib"), keys("name", "capacity"), "capacity: is not read for the system group, whose nodes are on demand and on EKS's image; leave it out"),
+    ("FMB-94", keys("efa", role=NodeRole.COMPUTE), keys("efa"), "efa: is not read"),
+    ("FMB-94", keys("min_count", orchestrator=Orchestrator.PCS), keys("min_count"), "min_count: is not read"),
     ("FMB-88", of_pcs(0), of_pcs(1), "min_count: 1 of 4: PCS keeps all nodes of a group, or starts them all with jobs"),
     ("FMB-88", of_pcs(4), of_pcs(3), "write 0, or leave it out"),
     ("FMB-88", of_pcs(1, orchestrator="eks"), of_pcs(2), "2 of 4"),

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 
 import aws_cdk as cdk
+from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_scheduler as scheduler
 from constructs import Construct
@@ -35,6 +36,9 @@ class BlockSchedule(Construct):
         resource_arn: what it may be called on.
         calls: name → when, and the input of the operation. The keys of an input are written in Pascal case: with those
             of the API the schedule is refused.
+
+    Attributes:
+        alarms: a call that failed, a call that was given up; without actions.
     """
 
     def __init__(
@@ -87,3 +91,22 @@ class BlockSchedule(Construct):
                 ),
             )
             schedule.node.add_dependency(policy)
+        # What the service refused, and what was given up: an hour of a block is paid, whether it was used or not.
+        self.alarms = [
+            cloudwatch.Metric(
+                namespace="AWS/Scheduler",
+                metric_name=metric,
+                dimensions_map={"ScheduleGroup": group.ref},
+                statistic=cloudwatch.Stats.SUM,
+                period=cdk.Duration.minutes(5),
+            ).create_alarm(
+                self,
+                metric,
+                threshold=0,
+                comparison_operator=cloudwatch.ComparisonOperator.GREATER_THAN_THRESHOLD,
+                evaluation_periods=1,
+                treat_missing_data=cloudwatch.TreatMissingData.NOT_BREACHING,
+                alarm_description=f"A group was not filled or emptied for its Capacity Block: {self.node.path}",
+            )
+            for metric in ("TargetErrorCount", "InvocationDroppedCount")
+        ]

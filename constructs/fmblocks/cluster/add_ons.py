@@ -39,6 +39,9 @@ CONFIGURATION: Mapping[str, Mapping[str, object]] = {
     "metrics-server": _ON_SYSTEM_NODES,
     # Its three deployments are told one by one; with the first alone the add-on stays degraded.
     "cert-manager": {**_ON_SYSTEM_NODES, "cainjector": _ON_SYSTEM_NODES, "webhook": _ON_SYSTEM_NODES},
+    # Its agent runs everywhere; the host engine of DCGM that it asks about GPUs does not, and without an answer healthy
+    # nodes with our taint are repaired.
+    "eks-node-monitoring-agent": {"dcgmAgent": {"tolerations": [{"operator": "Exists"}]}},
     "aws-mountpoint-s3-csi-driver": {"node": {"tolerateAllTaints": True}},
 }
 

@@ -13,6 +13,7 @@ from fmblocks.catalog import normalise
 from fmblocks.cluster.add_ons import ACCELERATOR_LABEL, EFA_LABEL
 from fmblocks.cluster.eks_gpu_node_group import TAINTS
 from fmblocks.cluster.images import NEURON_PLUGIN, NVIDIA_PLUGIN, efa_plugin_image, mirrored
+from fmblocks.cluster.prepared import wait_until_ready
 from fmblocks.compute import rules as compute_rules  # noqa: F401  registers FMB-09
 
 _PLUGINS = "/var/lib/kubelet/device-plugins"
@@ -63,9 +64,9 @@ class DevicePlugins(Construct):
         if any(kind.max_efa_interfaces for kind in kinds):
             wanted["efa"] = efa_plugin(efa_plugin_image(self))
         for name, manifest in wanted.items():
-            self.manifests[name] = eks.KubernetesManifest(
-                self, name, cluster=cast(eks.ICluster, cluster), manifest=manifest
-            )
+            made = eks.KubernetesManifest(self, name, cluster=cast(eks.ICluster, cluster), manifest=manifest)
+            wait_until_ready(made, cluster)
+            self.manifests[name] = made
 
 
 def nvidia_plugin(image: str) -> list[dict[str, Any]]:
@@ -78,7 +79,9 @@ def nvidia_plugin(image: str) -> list[dict[str, Any]]:
             # Some releases put every InfiniBand device into every pod, EFA's too (rule EFA-21).
             {"name": "MOFED_ENABLED", "value": "false"},
         ],
-        "securityContext": {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}},
+        # EKS's images of 2026-04 and later give GPUs to whom the kubelet allots them, and else to the privileged only
+        # (awslabs/amazon-eks-ami, issue 2706): without, the plugin finds none, and the node has no nvidia.com/gpu.
+        "securityContext": {"privileged": True},
         "volumeMounts": [{"name": "device-plugins", "mountPath": _PLUGINS}],
     }
     return [_daemon_set("nvidia-device-plugin", {ACCELERATOR_LABEL: "nvidia"}, container, {"device-plugins": _PLUGINS})]

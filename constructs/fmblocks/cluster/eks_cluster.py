@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -15,14 +15,22 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
-from constructs import Construct
+from constructs import Construct, DependencyGroup, IDependable
 
 from fmblocks._edge import check_arguments, fault, member, typed, unresolved, zone_of
 from fmblocks.cluster import rules
 from fmblocks.cluster.add_ons import ADD_ONS, CONFIGURATION, CORE, pinned
 from fmblocks.cluster.eks_gpu_node_group import EksGpuNodeGroup
 from fmblocks.cluster.eks_launch_template import EksLaunchTemplate
-from fmblocks.cluster.settings import DEFAULT_KUBERNETES, SYSTEM, EndpointAccess, Kubernetes, NodeRole, Orchestrator
+from fmblocks.cluster.settings import (
+    DEFAULT_KUBERNETES,
+    SYSTEM,
+    AddOn,
+    EndpointAccess,
+    Kubernetes,
+    NodeRole,
+    Orchestrator,
+)
 from fmblocks.findings import FindingsError
 
 
@@ -71,16 +79,25 @@ class EksCluster(eks.Cluster):
         public_access_cidrs: who reaches a public endpoint; required with one.
         service_cidr: IPv4 range of services. Default: 172.20.0.0/16, or 10.100.0.0/16 where that is the VPC's.
         secrets_encryption_key: encrypts secrets. Default: a key that AWS owns.
-        admins: ARNs of IAM roles and users that get cluster-admin.
+        admins: ARNs of IAM roles and users that get cluster-admin; of this app's own roles ``grant_cluster_admin`` is
+            told instead, since access entries are named after the ARN.
         add_ons: further add-ons, or those of every cluster with another version or settings. Default: none.
         system_instance_type: of the system nodes, without accelerators. Default: m7i.xlarge.
         system_count: system nodes. Default: 2.
+        system_volume_gib: their root volume, gp3, encrypted. Default: 100.
         kubectl_layer: kubectl and Helm, within a minor version of the cluster's. Default: the matching package
             ``aws-cdk.lambda-layer-kubectl-v<minor>``, which has to be installed.
         cluster_name: a name blocks replacement. Default: chosen by CloudFormation.
 
+    Attributes:
+        kubernetes_version, service_cidr: as given, or the default.
+        network: the add-ons without which no node gets ready, to wait for.
+        ready: everything that is always there, to wait for.
+        add_on_roles: by add-on, to grant to.
+        system_node_group: the nodes of controllers.
+
     Raises:
-        FindingsError: rules EKS-01, EKS-03, FMB-78, FMB-79.
+        FindingsError: rules EKS-01, EKS-03, FMB-78, FMB-79, FMB-82.
     """
 
     @typed
@@ -102,6 +119,7 @@ class EksCluster(eks.Cluster):
         add_ons: Sequence[EksAddOn] = (),
         system_instance_type: str = SYSTEM.instance_type,
         system_count: int = SYSTEM.count,
+        system_volume_gib: int = SYSTEM.ebs_volume_gib,
         kubectl_layer: lambda_.ILayerVersion | None = None,
         cluster_name: str | None = None,
     ) -> None:
@@ -112,6 +130,7 @@ class EksCluster(eks.Cluster):
             service_cidr=service_cidr,
             endpoint=endpoint,
             public_access_cidrs=tuple(public_access_cidrs),
+            add_ons=tuple(map(_as_settings, add_ons)),
         )
         _check(scope, settings, subnets, vpc_cidr, admins)
         self.kubernetes_version = kubernetes_version
@@ -119,7 +138,6 @@ class EksCluster(eks.Cluster):
         access = eks.EndpointAccess.PRIVATE
         if endpoint is EndpointAccess.PUBLIC_AND_PRIVATE:
             access = eks.EndpointAccess.PUBLIC_AND_PRIVATE.only_from(*public_access_cidrs)
-        here = Construct(scope, f"{id}Layer") if kubectl_layer is None else None
         super().__init__(
             scope,
             id,
@@ -137,7 +155,7 @@ class EksCluster(eks.Cluster):
             bootstrap_self_managed_addons=False,
             bootstrap_cluster_creator_admin_permissions=False,
             kubectl_provider_options=eks.KubectlProviderOptions(
-                kubectl_layer=kubectl_layer or _kubectl_layer(here, kubernetes_version)
+                kubectl_layer=kubectl_layer or _kubectl_layer(scope, kubernetes_version)
             ),
             output_config_command=False,
             cluster_name=cluster_name,
@@ -154,25 +172,28 @@ class EksCluster(eks.Cluster):
         # What runs in the cluster may use roles by OpenID Connect too: some operators know nothing else.
         self.oidc_provider = self.open_id_connect_provider
         for arn in admins:
-            self.grant_cluster_admin(f"Admin-{re.sub(r'[^A-Za-z0-9]+', '-', arn.split(':')[-1])}", arn)
+            self.grant_cluster_admin(f"Admin{hashlib.sha256(arn.encode()).hexdigest()[:8]}", arn)
 
         self.add_on_roles: dict[str, iam.IRole] = {}
         self._made: dict[str, eks.CfnAddon] = {}
         wanted = {one.name: one for one in (*(EksAddOn(name=name) for name in ADD_ONS), *add_ons)}
-        for name in CORE:
-            self._add(wanted.pop(name))
+        self.network: IDependable = DependencyGroup(*(self._add(wanted.pop(name)) for name in CORE))
+        ready = DependencyGroup(self.network)
+        self.ready: IDependable = ready
         self.system_node_group = self._system_nodes(
-            system_subnet or subnets[0], security_group, system_instance_type, system_count
+            system_subnet or subnets[0], security_group, system_instance_type, system_count, system_volume_gib
         )
-        for one in wanted.values():
-            self._add(one).node.add_dependency(self.system_node_group)
+        others = [self._add(one) for one in wanted.values()]
+        for one in others:
+            one.node.add_dependency(self.system_node_group)
+        ready.add(self.system_node_group, *others)
 
     def add_on(self, name: str) -> eks.CfnAddon:
         """The resource of an add-on, to wait for it."""
         return self._made[name]
 
     def _system_nodes(
-        self, subnet: ec2.ISubnet, group: ec2.ISecurityGroup, instance_type: str, count: int
+        self, subnet: ec2.ISubnet, group: ec2.ISecurityGroup, instance_type: str, count: int, volume_gib: int
     ) -> EksGpuNodeGroup:
         template = EksLaunchTemplate(
             self,
@@ -180,9 +201,9 @@ class EksCluster(eks.Cluster):
             cluster=self,
             security_groups=[group],
             instance_type=instance_type,
-            root_volume_gib=SYSTEM.ebs_volume_gib,
+            root_volume_gib=volume_gib,
         )
-        nodes = EksGpuNodeGroup(
+        return EksGpuNodeGroup(
             self,
             "System",
             cluster=self,
@@ -190,11 +211,8 @@ class EksCluster(eks.Cluster):
             vpc_subnet=subnet,
             group_name=SYSTEM.name,
             count=count,
-            role=NodeRole.SYSTEM,
+            group_role=NodeRole.SYSTEM,
         )
-        for made in self._made.values():
-            nodes.resource.add_resource_dependency(made)
-        return nodes
 
     def _add(self, one: EksAddOn) -> eks.CfnAddon:
         role, account = one.role, one.service_account
@@ -246,6 +264,12 @@ _ROLES: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
+def _as_settings(one: EksAddOn) -> AddOn:
+    """What the rules look at."""
+    role = "its role" if one.role else None
+    return AddOn.model_construct(name=one.name, version=one.version, role_arn=role, service_account=one.service_account)
+
+
 def pod_role(scope: Construct, id: str) -> iam.Role:
     """A role that EKS gives to pods by pod identity (EKS User Guide, *EKS Pod Identity role*)."""
     role = iam.Role(scope, id, assumed_by=iam.ServicePrincipal("pods.eks.amazonaws.com"))
@@ -256,17 +280,20 @@ def pod_role(scope: Construct, id: str) -> iam.Role:
     return role
 
 
-def _kubectl_layer(scope: Construct | None, version: str) -> lambda_.ILayerVersion:
+def _kubectl_layer(scope: Construct, version: str) -> lambda_.ILayerVersion:
     """The layer of the package for a Kubernetes version; kubectl serves the minor versions beside its own too."""
-    assert scope is not None
     minor = version.removeprefix("1.")
+    stack, id = cdk.Stack.of(scope), f"Kubectl{minor}"
+    found = stack.node.try_find_child(id)  # one for all clusters of a stack: 37 MB
+    if isinstance(found, lambda_.LayerVersion):
+        return found
     try:
         package = importlib.import_module(f"aws_cdk.lambda_layer_kubectl_v{minor}")
     except ModuleNotFoundError:
         text = f"kubectl {version} is not installed"
         hint = f"pip install aws-cdk.lambda-layer-kubectl-v{minor}, or pass kubectl_layer"
         raise FindingsError([fault("kubernetes_version", text, hint)]) from None
-    layer: lambda_.ILayerVersion = getattr(package, f"KubectlV{minor}Layer")(scope, "Kubectl")
+    layer: lambda_.ILayerVersion = getattr(package, f"KubectlV{minor}Layer")(stack, id)
     return layer
 
 
@@ -284,6 +311,10 @@ def _cidr_of(vpc: ec2.IVpc) -> str | None:
 def _check(
     scope: Construct, settings: Kubernetes, subnets: Sequence[ec2.ISubnet], vpc_cidr: str | None, admins: Sequence[str]
 ) -> None:
+    for at, arn in enumerate(admins):
+        if unresolved(arn):
+            text = "is a token: the access entry could have no name that stays"
+            raise FindingsError([fault(f"admins[{at}]", text, "call grant_cluster_admin with an id of yours")])
     zones = [zone_of(subnet) for subnet in subnets]
     values: dict[str, object] = {
         "orchestrator": Orchestrator.EKS,
@@ -301,6 +332,7 @@ def _check(
         "kubernetes.service_cidr": "service_cidr",
         "kubernetes.endpoint": "endpoint",
         "kubernetes.public_access_cidrs": "public_access_cidrs",
+        "kubernetes.add_ons": "add_ons",
         "access.admins": "admins",
     }
     check_arguments(scope, ids, values, names=names)

@@ -19,6 +19,7 @@ from fmblocks.capacity.settings import CapacityMode, Launch
 from fmblocks.catalog import InstanceType
 from fmblocks.cluster.add_ons import ACCELERATOR_LABEL, EFA_LABEL, GROUP_LABEL, ROLE_LABEL
 from fmblocks.cluster.eks_launch_template import EksLaunchTemplate
+from fmblocks.cluster.prepared import PreparedCluster
 from fmblocks.cluster.settings import NodeRole, Orchestrator
 from fmblocks.compute.own_nodes import check_own_nodes
 
@@ -67,7 +68,8 @@ class EksGpuNodeGroup(cdk.Resource):
     """Nodes of one launch template in one subnet, as a managed node group of EKS.
 
     Image, labels and taint follow from the type: NVIDIA, NVIDIA on ARM, Neuron, or plain for a type without
-    accelerators, whose nodes have no taint. Faulty nodes are repaired. Where the capacity was reserved a node goes
+    accelerators, whose nodes have no taint. Faulty nodes are
+    repaired, save GPUs on ARM. Where the capacity was reserved a node goes
     before the next one comes (MINIMAL): there is no spare one. The nodes of an :class:`EksCluster` follow its version.
 
     With a :class:`CapacityBlock`, ``launch`` says when nodes start. scheduled: the group is made empty, EventBridge
@@ -75,15 +77,18 @@ class EksGpuNodeGroup(cdk.Resource):
     before. now: the group is made full, and emptied before the end. No template reads the clock.
 
     Args:
-        cluster: it has the add-ons already: with an :class:`EksCluster` the group waits for them.
+        cluster: with an :class:`EksCluster` the group waits for the add-ons of the network and follows its version.
         launch_template: how a node is launched.
         vpc_subnet: the one private subnet; in the zone of what was bought.
         group_name: the value of the label fmblocks/node-group, by which jobs ask for these nodes.
         count: nodes.
         min_count: the group's least size. Default: 0, so that schedules and hands may empty it.
         launch: with a Capacity Block. Default: now.
-        role: compute or system. Default: compute.
+        group_role: compute or system, the value of the label fmblocks/role. Default: compute.
         node_role: assumed by the nodes. Default: a new one.
+
+    Attributes:
+        block_schedule: what fills and empties the group; None without a block, or without its times.
 
     Raises:
         FindingsError: rules CB-07, CB-15, CR-07, FMB-24, FMB-32, NET-05, PG-04.
@@ -102,13 +107,16 @@ class EksGpuNodeGroup(cdk.Resource):
         count: int,
         min_count: int = 0,
         launch: Launch = Launch.NOW,
-        role: NodeRole = NodeRole.COMPUTE,
+        group_role: NodeRole = NodeRole.COMPUTE,
         node_role: iam.IRole | None = None,
     ) -> None:
         super().__init__(scope, id)
         launch = member(Launch, launch, "launch")
-        role = member(NodeRole, role, "role")
+        group_role = member(NodeRole, group_role, "group_role")
         self.template = launch_template
+        self.group_name, self.count = group_name, count
+        self.instance_type = launch_template.instance_type
+        self.efa_interfaces = sum(one.interface_type.has_efa for one in launch_template.network_interfaces)
         block = check_own_nodes(
             self,
             template=launch_template,
@@ -131,7 +139,7 @@ class EksGpuNodeGroup(cdk.Resource):
             subnets=[vpc_subnet.subnet_id],
             # EKS refuses both beside an image of your own (rule EKS-04).
             ami_type=None if own_image else ami_type(kind),
-            version=None if own_image else getattr(cluster, "kubernetes_version", None),
+            version=cluster.kubernetes_version if isinstance(cluster, PreparedCluster) and not own_image else None,
             capacity_type=_CAPACITY_TYPES.get(mode, "ON_DEMAND"),
             launch_template=eks.CfnNodegroup.LaunchTemplateSpecificationProperty(
                 id=launch_template.launch_template_id, version=launch_template.latest_version
@@ -141,11 +149,14 @@ class EksGpuNodeGroup(cdk.Resource):
                 max_size=max(count, 1),  # the least that EKS takes
                 desired_size=0 if scheduled else count,
             ),
-            labels=node_labels(kind, group=group_name, role=role, efa=launch_template.has_efa),
+            labels=node_labels(kind, group=group_name, role=group_role, efa=launch_template.has_efa),
             taints=[eks.CfnNodegroup.TaintProperty(key=taint, value="present", effect="NO_SCHEDULE")]
             if taint
             else None,
-            node_repair_config=eks.CfnNodegroup.NodeRepairConfigProperty(enabled=True),
+            # EKS runs DCGM's host engine on x86 only, and repairs GPU nodes that cannot ask one.
+            node_repair_config=eks.CfnNodegroup.NodeRepairConfigProperty(
+                enabled=not (kind.architecture == "arm64" and kind.accelerator_vendor == "nvidia")
+            ),
             update_config=eks.CfnNodegroup.UpdateConfigProperty(
                 max_unavailable=1,
                 update_strategy="MINIMAL" if mode in (CapacityMode.ODCR, CapacityMode.CAPACITY_BLOCK) else None,
@@ -153,14 +164,13 @@ class EksGpuNodeGroup(cdk.Resource):
         )
         # Nodes that start before their way out stands pull no image; before the VPC CNI they never get ready.
         self.resource.node.add_dependency(launch_template, self.node_role, vpc_subnet.internet_connectivity_established)
-        if not self.node.path.startswith(f"{cluster.node.path}/"):  # its own system nodes wait for less
-            self.resource.node.add_dependency(cluster)
-        if block is not None:
-            self._schedule(cluster, block, count, min_count, scheduled=scheduled)
+        if isinstance(cluster, PreparedCluster):
+            self.resource.node.add_dependency(cluster.network)
+        self.block_schedule = self._schedule(cluster, block, count, min_count, scheduled=scheduled) if block else None
 
     def _schedule(
         self, cluster: eks.ICluster | eks.Cluster, block: CapacityBlock, count: int, min_count: int, *, scheduled: bool
-    ) -> None:
+    ) -> BlockSchedule | None:
         calls: dict[str, tuple[datetime, Mapping[str, object]]] = {}
 
         def size(least: int, wanted: int) -> dict[str, object]:
@@ -174,17 +184,18 @@ class EksGpuNodeGroup(cdk.Resource):
             calls["Start"] = (block.start, size(min_count, count))
         if block.end is not None:
             calls["End"] = (last_use(block.end, self.template.instance_type), size(0, 0))
-        if calls:
-            BlockSchedule(
-                self,
-                "Block",
-                service="eks",
-                action="updateNodegroupConfig",
-                # Source: Service Authorization Reference, Amazon EKS.
-                permission="eks:UpdateNodegroupConfig",
-                resource_arn=self.resource.attr_arn,
-                calls=calls,
-            )
+        if not calls:
+            return None
+        return BlockSchedule(
+            self,
+            "Block",
+            service="eks",
+            action="updateNodegroupConfig",
+            # Source: Service Authorization Reference, Amazon EKS.
+            permission="eks:UpdateNodegroupConfig",
+            resource_arn=self.resource.attr_arn,
+            calls=calls,
+        )
 
     @property
     def node_group_name(self) -> str:

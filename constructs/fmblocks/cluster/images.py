@@ -53,10 +53,16 @@ class Chart(NamedTuple):
 
 
 KUEUE = Chart("oci://registry.k8s.io/kueue/charts/kueue", "kueue", "0.20.0")
+KUEUE_IMAGE = "registry.k8s.io/kueue/kueue"
 KUBE_RAY = Chart("https://ray-project.github.io/kuberay-helm/", "kuberay-operator", "1.7.1")
+KUBE_RAY_IMAGE = "quay.io/kuberay/operator"
 # The release of EKS's Amazon Linux images that Karpenter's nodes boot; managed node groups take EKS's own default.
 NODE_IMAGE = "al2023@v20260930"
 KARPENTER = Chart("oci://public.ecr.aws/karpenter/karpenter", "karpenter", "1.15.0")
+# Its kinds as a chart of their own: Helm changes those inside of a chart never again.
+KARPENTER_KINDS = Chart("oci://public.ecr.aws/karpenter/karpenter-crd", "karpenter-crd", KARPENTER.version)
+# Less than the 15 minutes of CDK's function, which would otherwise end without an answer: the stack waits an hour then.
+CHART_TIMEOUT = cdk.Duration.minutes(10)
 
 
 def mirrored(image: str, registry: str | None) -> str:

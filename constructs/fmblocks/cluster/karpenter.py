@@ -15,10 +15,13 @@ from fmblocks._edge import typed
 from fmblocks.cluster.add_ons import ROLE_LABEL
 from fmblocks.cluster.eks_cluster import pod_role
 from fmblocks.cluster.eks_gpu_node_group import eks_node_role
-from fmblocks.cluster.images import KARPENTER, chart_source
+from fmblocks.cluster.images import CHART_TIMEOUT, KARPENTER, KARPENTER_KINDS, chart_source
+from fmblocks.cluster.prepared import wait_until_ready
 from fmblocks.cluster.settings import NodeRole
 
-# Resources and conditions are those of Karpenter's own policy (karpenter.sh, *CloudFormation reference*, 1.15).
+# Actions, resources and the tags in conditions are those of Karpenter's own policy (karpenter.sh, *CloudFormation
+# reference*). Left out are conditions on kubernetes.io/cluster/<name>, a key that CloudFormation cannot make of a name
+# it chose: eks:eks-cluster-name, which Karpenter puts beside it, says the same.
 _LAUNCH = ("ec2:RunInstances", "ec2:CreateFleet")
 _DESCRIBE = (
     "ec2:DescribeCapacityReservations",
@@ -41,11 +44,14 @@ _EVENTS = {
     "Spot": ("aws.ec2", "EC2 Spot Instance Interruption Warning"),
     "Rebalance": ("aws.ec2", "EC2 Instance Rebalance Recommendation"),
     "State": ("aws.ec2", "EC2 Instance State-change Notification"),
+    "Reservation": ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning"),
 }
 
 
 class Karpenter(Construct):
     """Karpenter from its chart, on the system nodes, with its role, its queue of interruptions and a role of nodes.
+
+    Two system nodes at least: its two replicas do not share one.
 
     Args:
         cluster: an :class:`EksCluster`, or another with a kubectl provider and the pod identity agent.
@@ -109,6 +115,19 @@ class Karpenter(Construct):
             service_account="karpenter",
             role_arn=self.role.role_arn,
         )
+        kinds = eks.HelmChart(
+            self,
+            "Kinds",
+            cluster=self.cluster,
+            chart=KARPENTER_KINDS.name,
+            release="karpenter-crd",
+            repository=chart_source(KARPENTER_KINDS, chart_registry),
+            version=KARPENTER_KINDS.version,
+            namespace="kube-system",
+            wait=True,
+            timeout=CHART_TIMEOUT,
+        )
+        wait_until_ready(kinds, cluster)
         self.chart = eks.HelmChart(
             self,
             "Chart",
@@ -127,10 +146,12 @@ class Karpenter(Construct):
                 "serviceAccount": {"name": "karpenter"},
                 "nodeSelector": {ROLE_LABEL: NodeRole.SYSTEM.value},
             },
+            skip_crds=True,
             wait=True,
-            timeout=cdk.Duration.minutes(15),
+            timeout=CHART_TIMEOUT,
         )
-        self.chart.node.add_dependency(cluster, association, self.role, entry)
+        wait_until_ready(self.chart, cluster)
+        self.chart.node.add_dependency(kinds, association, self.role, entry)
 
     def _statements(self) -> list[iam.PolicyStatement]:
         stack = cdk.Stack.of(self)
@@ -141,9 +162,23 @@ class Karpenter(Construct):
             ]
 
         name = self.cluster.cluster_name
-        requested = {"StringEquals": {"aws:RequestTag/eks:eks-cluster-name": name}}
-        tagged = {"StringEquals": {"aws:ResourceTag/eks:eks-cluster-name": name}}
+        asked = {
+            "StringEquals": {"aws:RequestTag/eks:eks-cluster-name": name},
+            "StringLike": {"aws:RequestTag/karpenter.sh/nodepool": "*"},
+        }
+        owned = {
+            "StringEquals": {"aws:ResourceTag/eks:eks-cluster-name": name},
+            "StringLike": {"aws:ResourceTag/karpenter.sh/nodepool": "*"},
+        }
         profile = stack.format_arn(service="iam", region="", resource="instance-profile", resource_name="*")
+        new_profile = {
+            "StringEquals": {"aws:RequestTag/eks:eks-cluster-name": name},
+            "StringLike": {"aws:RequestTag/karpenter.k8s.aws/ec2nodeclass": "*"},
+        }
+        own_profile = {
+            "StringEquals": {"aws:ResourceTag/eks:eks-cluster-name": name},
+            "StringLike": {"aws:ResourceTag/karpenter.k8s.aws/ec2nodeclass": "*"},
+        }
         made = ("fleet", "instance", "volume", "network-interface", "launch-template", "spot-instances-request")
         return [
             iam.PolicyStatement(
@@ -153,25 +188,36 @@ class Karpenter(Construct):
                     *ec2_arns("security-group", "subnet", "capacity-reservation", "placement-group", "snapshot"),
                 ],
             ),
-            iam.PolicyStatement(actions=list(_LAUNCH), resources=ec2_arns("launch-template"), conditions=tagged),
+            iam.PolicyStatement(actions=list(_LAUNCH), resources=ec2_arns("launch-template"), conditions=owned),
             iam.PolicyStatement(
-                actions=[*_LAUNCH, "ec2:CreateLaunchTemplate"], resources=ec2_arns(*made), conditions=requested
+                actions=[*_LAUNCH, "ec2:CreateLaunchTemplate"], resources=ec2_arns(*made), conditions=asked
             ),
             iam.PolicyStatement(
                 actions=["ec2:CreateTags"],
                 resources=ec2_arns(*made),
                 conditions={
-                    **requested,
-                    "ForAnyValue:StringEquals": {
-                        "ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"]
+                    "StringEquals": {
+                        **asked["StringEquals"],
+                        "ec2:CreateAction": ["RunInstances", "CreateFleet", "CreateLaunchTemplate"],
+                    },
+                    "StringLike": asked["StringLike"],
+                },
+            ),
+            iam.PolicyStatement(
+                actions=["ec2:CreateTags"],
+                resources=ec2_arns("instance"),
+                conditions={
+                    **owned,
+                    "StringEqualsIfExists": {"aws:RequestTag/eks:eks-cluster-name": name},
+                    "ForAllValues:StringEquals": {
+                        "aws:TagKeys": ["eks:eks-cluster-name", "karpenter.sh/nodeclaim", "Name"]
                     },
                 },
             ),
-            iam.PolicyStatement(actions=["ec2:CreateTags"], resources=ec2_arns("instance"), conditions=tagged),
             iam.PolicyStatement(
                 actions=["ec2:TerminateInstances", "ec2:DeleteLaunchTemplate"],
                 resources=ec2_arns("instance", "launch-template"),
-                conditions=tagged,
+                conditions=owned,
             ),
             # These take no resource.
             iam.PolicyStatement(actions=list(_DESCRIBE), resources=["*"]),
@@ -188,10 +234,11 @@ class Karpenter(Construct):
                 resources=[self.node_role.role_arn],
                 conditions={"StringEquals": {"iam:PassedToService": "ec2.amazonaws.com"}},
             ),
+            iam.PolicyStatement(actions=["iam:CreateInstanceProfile"], resources=[profile], conditions=new_profile),
             iam.PolicyStatement(
-                actions=["iam:CreateInstanceProfile", "iam:TagInstanceProfile"],
+                actions=["iam:TagInstanceProfile"],
                 resources=[profile],
-                conditions=requested,
+                conditions={kind: {**own_profile[kind], **new_profile[kind]} for kind in own_profile},
             ),
             iam.PolicyStatement(
                 actions=[
@@ -200,7 +247,7 @@ class Karpenter(Construct):
                     "iam:DeleteInstanceProfile",
                 ],
                 resources=[profile],
-                conditions=tagged,
+                conditions=own_profile,
             ),
             iam.PolicyStatement(actions=["iam:GetInstanceProfile"], resources=[profile]),
             iam.PolicyStatement(actions=["eks:DescribeCluster"], resources=[self.cluster.cluster_arn]),

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
-from fmblocks._edge import check_arguments, instance_types, member, typed, unresolved
+from fmblocks._edge import check_arguments, fault, instance_types, member, typed, unresolved
 from fmblocks.capacity.bought import ICapacity, OnDemandCapacity
-from fmblocks.capacity.settings import Capacity, CapacityMode
+from fmblocks.capacity.settings import Capacity, CapacityMode, Tenancy
 from fmblocks.catalog import InstanceType, normalise
 from fmblocks.cluster.eks_gpu_node_group import TAINTS, node_labels
 from fmblocks.cluster.images import NODE_IMAGE
@@ -20,6 +20,7 @@ from fmblocks.cluster.settings import NodeRole
 from fmblocks.compute.efa_placement_group import placement_of
 from fmblocks.compute.interfaces import layout
 from fmblocks.compute.settings import Efa, EfaMode, Profile
+from fmblocks.findings import FindingsError
 
 # Karpenter calls what was reserved so, Capacity Blocks too (karpenter.sh, *Utilizing ODCRs*).
 _CAPACITY_TYPES = {CapacityMode.ON_DEMAND: "on-demand", CapacityMode.SPOT: "spot"}
@@ -30,8 +31,8 @@ class KarpenterNodePool(Construct):
     """Nodes of one type that Karpenter starts when pods ask for them, and stops when none does.
 
     Interfaces, labels and taint are those of :class:`EksGpuNodeGroup`: EFA from the catalogue, as efa-only. Reserved
-    capacity is named by its id, and nothing else is used then: no node on demand by surprise. Nodes are not moved to
-    save money while a job runs on them: only empty ones go.
+    capacity is named by its id, and nothing else is used then: no node on demand by surprise. Only empty nodes go: one
+    that a job runs on is neither moved to save money nor replaced for its age or an outdated image.
 
     Args:
         karpenter: that starts the nodes.
@@ -46,6 +47,7 @@ class KarpenterNodePool(Construct):
         efa_interface_count: fewer EFA interfaces. Default: all of AWS's layout.
         efa_profile: max-ip-bandwidth adds ENA interfaces. Default: save-ip-addresses.
         root_volume_gib: gp3, encrypted. Default: 500.
+        tags: of instances, volumes and interfaces; those of the stack do not reach what Karpenter makes. Default: none.
 
     Raises:
         FindingsError: rules CB-02, EFA-02, EFA-25, FMB-09, FMB-25, PG-07, X-01, X-03.
@@ -69,6 +71,7 @@ class KarpenterNodePool(Construct):
         efa_interface_count: int | None = None,
         efa_profile: Profile | None = None,
         root_volume_gib: int = 500,
+        tags: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(scope, id)
         bought: ICapacity = capacity or OnDemandCapacity()
@@ -97,7 +100,16 @@ class KarpenterNodePool(Construct):
         if bought.capacity_reservation_id is not None and not unresolved(bought.capacity_reservation_id):
             check_arguments(self, ("FMB-25",), values, names={"capacity.capacity_reservation_id": "capacity"})
         kind = known[name]
+        if not kind.accelerator_count and kind.vcpus is None:
+            text = f"of {name} the catalogue knows no vcpus, by which the pool is limited"
+            raise FindingsError([fault("instance_type", text, "add them under fmblocks:catalog")])
+        if bought.tenancy is Tenancy.DEDICATED:
+            raise FindingsError(
+                [fault("capacity", "is dedicated, and Karpenter starts no such instances", "use default")]
+            )
         interfaces = layout(kind, efa)
+        self.group_name, self.instance_type, self.count = group_name, name, max_count
+        self.efa_interfaces = sum(one.interface_type.has_efa for one in interfaces)
         with_efa = any(one.interface_type.has_efa for one in interfaces)
         groups = [*security_groups, karpenter.cluster.cluster_security_group]
         spec: dict[str, Any] = {
@@ -118,6 +130,8 @@ class KarpenterNodePool(Construct):
                 }
             ],
         }
+        if tags:
+            spec["tags"] = dict(tags)
         if kind.local_nvme_count:
             spec["instanceStorePolicy"] = "RAID0"
         if with_efa:
@@ -181,7 +195,12 @@ def _pool(name: str, kind: InstanceType, max_count: int, mode: CapacityMode, lab
         "metadata": {"name": name},
         "spec": {
             "template": {"metadata": {"labels": labels}, "spec": template},
-            "disruption": {"consolidationPolicy": "WhenEmpty", "consolidateAfter": "10m"},
+            "disruption": {
+                "consolidationPolicy": "WhenEmpty",
+                "consolidateAfter": "10m",
+                # Without the first a new image would end a job of a month; empty nodes get it all the same.
+                "budgets": [{"nodes": "0", "reasons": ["Drifted"]}, {"nodes": "100%", "reasons": ["Empty"]}],
+            },
             "limits": limits,
         },
     }

@@ -4,22 +4,25 @@ from __future__ import annotations
 
 from typing import cast
 
-import aws_cdk as cdk
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from fmblocks._edge import typed
 from fmblocks.cluster.add_ons import ROLE_LABEL
-from fmblocks.cluster.images import KUBE_RAY, chart_source
+from fmblocks.cluster.images import CHART_TIMEOUT, KUBE_RAY, KUBE_RAY_IMAGE, chart_source, mirrored
+from fmblocks.cluster.prepared import wait_until_ready
 from fmblocks.cluster.settings import NodeRole
 
 
 class KubeRay(Construct):
     """The KubeRay operator from its chart, on the system nodes; Ray clusters themselves are made by their users.
 
+    Helm installs the kinds of a chart once and never changes them: apply those of a later version by hand.
+
     Args:
         cluster: with a kubectl provider.
         chart_registry: a mirror, ``oci://…``. Default: where the project publishes it.
+        image_registry: a mirror of quay.io. Default: the registry itself.
     """
 
     @typed
@@ -30,6 +33,7 @@ class KubeRay(Construct):
         *,
         cluster: eks.ICluster | eks.Cluster,
         chart_registry: str | None = None,
+        image_registry: str | None = None,
     ) -> None:
         super().__init__(scope, id)
         self.chart = eks.HelmChart(
@@ -41,8 +45,11 @@ class KubeRay(Construct):
             repository=chart_source(KUBE_RAY, chart_registry),
             version=KUBE_RAY.version,
             namespace="kuberay-operator",
-            values={"nodeSelector": {ROLE_LABEL: NodeRole.SYSTEM.value}},
+            values={
+                "nodeSelector": {ROLE_LABEL: NodeRole.SYSTEM.value},
+                **({"image": {"repository": mirrored(KUBE_RAY_IMAGE, image_registry)}} if image_registry else {}),
+            },
             wait=True,
-            timeout=cdk.Duration.minutes(15),
+            timeout=CHART_TIMEOUT,
         )
-        self.chart.node.add_dependency(cluster)
+        wait_until_ready(self.chart, cluster)

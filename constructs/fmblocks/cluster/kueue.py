@@ -3,52 +3,54 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-import aws_cdk as cdk
+import yaml
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from fmblocks._edge import check_arguments, fault, instance_types, typed
 from fmblocks.catalog import InstanceType, Types, normalise
-from fmblocks.cluster.add_ons import GROUP_LABEL
+from fmblocks.cluster.add_ons import GROUP_LABEL, ROLE_LABEL
 from fmblocks.cluster.eks_gpu_node_group import TAINTS
-from fmblocks.cluster.images import KUEUE, chart_source
+from fmblocks.cluster.images import CHART_TIMEOUT, KUEUE, KUEUE_IMAGE, chart_source, mirrored
+from fmblocks.cluster.prepared import wait_until_ready
+from fmblocks.cluster.settings import NodeRole
 from fmblocks.findings import FindingsError
 
 _API = "kueue.x-k8s.io/v1beta2"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class QueuedGroup:
-    """Nodes that a queue hands out.
+class IQueuedNodes(Protocol):
+    """Nodes that a queue hands out: an :class:`EksGpuNodeGroup`, a :class:`KarpenterNodePool`, or others alike."""
 
-    Attributes:
-        name: the value of their label fmblocks/node-group.
-        instance_type: EC2 name.
-        count: nodes.
-        efa_interfaces: of one node.
-    """
-
-    name: str
-    instance_type: str
-    count: int
-    efa_interfaces: int
+    @property
+    def group_name(self) -> str: ...
+    @property
+    def instance_type(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def efa_interfaces(self) -> int: ...
 
 
 class Kueue(Construct):
     """Kueue from its chart, a queue over all nodes of the groups, and the local queue that jobs name.
 
-    A job starts when everything it asks for is free, and takes nothing before: half a distributed job holds
-    accelerators and computes nothing. The quotas are what the groups' nodes have, by the catalogue.
+    A job is admitted when all that it asks for fits the quotas, which are what the groups' nodes have by the catalogue,
+    whether they run or not; so its pods start together. Those of a job that are not all ready within ten minutes (nodes
+    of a block that has not begun, a node that is gone) give everything back, and the job waits again: half a
+    distributed job holds accelerators and computes nothing.
+
+    Huge pages, ephemeral storage, and what no type of the groups has a number for are not counted.
 
     Args:
         cluster: with a kubectl provider.
-        groups: what is handed out; by name, each once.
+        groups: what is handed out.
         queue_name: of the ClusterQueue and of the LocalQueue. Default: training.
         namespace: of the LocalQueue. Default: default.
         chart_registry: a mirror, ``oci://…``. Default: where the project publishes it.
+        image_registry: a mirror of registry.k8s.io. Default: the registry itself.
 
     Raises:
         FindingsError: rule FMB-09; groups is empty.
@@ -61,10 +63,11 @@ class Kueue(Construct):
         id: str,
         *,
         cluster: eks.ICluster | eks.Cluster,
-        groups: Sequence[QueuedGroup],
+        groups: Sequence[IQueuedNodes],
         queue_name: str = "training",
         namespace: str = "default",
         chart_registry: str | None = None,
+        image_registry: str | None = None,
     ) -> None:
         super().__init__(scope, id)
         if not groups:
@@ -72,6 +75,11 @@ class Kueue(Construct):
         known = instance_types(self)
         for group in groups:
             check_arguments(self, ("FMB-09",), {"instance_type": normalise(group.instance_type), "types": known})
+        quotas = {group.group_name: _quota(group, known[normalise(group.instance_type)]) for group in groups}
+        uncounted = [one for one in ("cpu", "memory") if any(one not in quota for quota in quotas.values())]
+        manager: dict[str, Any] = {"nodeSelector": {ROLE_LABEL: NodeRole.SYSTEM.value}}
+        if image_registry:
+            manager["manager"] = {"image": {"repository": mirrored(KUEUE_IMAGE, image_registry)}}
         self.chart = eks.HelmChart(
             self,
             "Chart",
@@ -81,11 +89,15 @@ class Kueue(Construct):
             repository=chart_source(KUEUE, chart_registry),
             version=KUEUE.version,
             namespace="kueue-system",
+            values={
+                "controllerManager": manager,
+                "managerConfig": {"controllerManagerConfigYaml": yaml.safe_dump(_config(uncounted), sort_keys=False)},
+            },
             # Its webhook has to answer before a queue can be made.
             wait=True,
-            timeout=cdk.Duration.minutes(15),
+            timeout=CHART_TIMEOUT,
         )
-        self.chart.node.add_dependency(cluster)
+        wait_until_ready(self.chart, cluster)
         self.queues = eks.KubernetesManifest(
             self,
             "Queues",
@@ -95,26 +107,60 @@ class Kueue(Construct):
         self.queues.node.add_dependency(self.chart)
 
 
-def queues(groups: Sequence[QueuedGroup], types: Types, *, name: str, namespace: str) -> list[dict[str, Any]]:
+def _config(uncounted: Sequence[str]) -> dict[str, Any]:
+    """The manager's configuration (Kueue, *Configuration API v1beta2*)."""
+    # A resource that no queue covers makes a job inadmissible for ever. Neuron's plugin counts its cores a second time.
+    excluded = ["hugepages-", "ephemeral-storage", "aws.amazon.com/neuroncore", *uncounted]
+    return {
+        "apiVersion": "config.kueue.x-k8s.io/v1beta2",
+        "kind": "Configuration",
+        "health": {"healthProbeBindAddress": ":8081"},
+        "metrics": {"bindAddress": ":8443"},
+        "webhook": {"port": 9443},
+        "leaderElection": {"leaderElect": True, "resourceName": "c1f6bfd2.kueue.x-k8s.io"},
+        "waitForPodsReady": {
+            "timeout": "10m",
+            "recoveryTimeout": "10m",
+            "requeuingStrategy": {"timestamp": "Eviction", "backoffBaseSeconds": 60, "backoffMaxSeconds": 3600},
+        },
+        "integrations": {
+            "frameworks": [
+                "batch/job",
+                "jobset.x-k8s.io/jobset",
+                "kubeflow.org/mpijob",
+                "kubeflow.org/pytorchjob",
+                "pod",
+                "ray.io/raycluster",
+                "ray.io/rayjob",
+                "trainer.kubeflow.org/trainjob",
+            ]
+        },
+        "resources": {"excludeResourcePrefixes": excluded},
+    }
+
+
+def queues(groups: Sequence[IQueuedNodes], types: Types, *, name: str, namespace: str) -> list[dict[str, Any]]:
     """A flavor for each group, a queue over them, and the door to it in a namespace."""
-    kinds = {group.name: types[normalise(group.instance_type)] for group in groups}
-    quotas = {group.name: _quota(group, kinds[group.name]) for group in groups}
-    # A flavor names every resource of its queue; one whose size nobody knows is not counted at all.
+    kinds = {group.group_name: types[normalise(group.instance_type)] for group in groups}
+    quotas = {group.group_name: _quota(group, kinds[group.group_name]) for group in groups}
+    # A flavor names every resource of its queue.
     covered = [
         resource
         for resource in ("cpu", "memory", *TAINTS.values(), "vpc.amazonaws.com/efa")
         if all(resource in quota for quota in quotas.values())
         and any(quota[resource] not in ("0", "0Gi") for quota in quotas.values())
     ]
+    # In this order they are tried: work without accelerators goes where there are none.
+    names = sorted(quotas, key=lambda one: (bool(kinds[one].accelerator_count), one))
     flavors = [
         {
-            "name": group.name,
-            "resources": [{"name": resource, "nominalQuota": quotas[group.name][resource]} for resource in covered],
+            "name": one,
+            "resources": [{"name": resource, "nominalQuota": quotas[one][resource]} for resource in covered],
         }
-        for group in sorted(groups, key=lambda group: group.name)
+        for one in names
     ]
     return [
-        *(_flavor(group.name, kinds[group.name]) for group in sorted(groups, key=lambda group: group.name)),
+        *(_flavor(one, kinds[one]) for one in names),
         {
             "apiVersion": _API,
             "kind": "ClusterQueue",
@@ -137,11 +183,12 @@ def queues(groups: Sequence[QueuedGroup], types: Types, *, name: str, namespace:
 def _flavor(name: str, kind: InstanceType) -> dict[str, Any]:
     spec: dict[str, Any] = {"nodeLabels": {GROUP_LABEL: name}}
     if taint := TAINTS.get(kind.accelerator_vendor or ""):
-        spec["tolerations"] = [{"key": taint, "operator": "Exists", "effect": "NoSchedule"}]
+        # Not a toleration: Kueue would give it to every job, and work without accelerators would take them.
+        spec["nodeTaints"] = [{"key": taint, "value": "present", "effect": "NoSchedule"}]
     return {"apiVersion": _API, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
 
 
-def _quota(group: QueuedGroup, kind: InstanceType) -> Mapping[str, str]:
+def _quota(group: IQueuedNodes, kind: InstanceType) -> Mapping[str, str]:
     found = {
         resource: str(group.count * kind.accelerator_count if kind.accelerator_vendor == vendor else 0)
         for vendor, resource in TAINTS.items()

@@ -8,6 +8,7 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from fmblocks._edge import typed
+from fmblocks.cluster.prepared import wait_until_ready
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
 
 
@@ -16,7 +17,8 @@ class LustreVolume(Construct):
 
     The volume is static: the driver makes and deletes no file system, and what is in it outlives the claim. Where the
     file system's group is a :class:`LustreSecurityGroup`, the cluster's group is let in, which every node carries: the
-    driver mounts on the nodes. It mounts over TCP: AWS describes EFA for Ubuntu nodes only (EKS User Guide, *Optimize
+    driver mounts on the nodes. A file system that is replaced needs the claim deleted by hand: Kubernetes changes the
+    source of no volume. It mounts over TCP: AWS describes EFA for Ubuntu nodes only (EKS User Guide, *Optimize
     Amazon FSx for Lustre performance on nodes (EFA)*).
 
     Args:
@@ -45,14 +47,15 @@ class LustreVolume(Construct):
         super().__init__(scope, id)
         self.claim_name = claim_name
         file_system.add_client("Cluster", cluster.cluster_security_group, scope=self)
-        size = {"storage": f"{capacity_gib}Gi"}
+        # Kubernetes refuses a claim that grows, and the file system may grow any day.
+        asked = {"storage": "1Gi"}
         name = f"{namespace}-{claim_name}"
         volume = {
             "apiVersion": "v1",
             "kind": "PersistentVolume",
             "metadata": {"name": name},
             "spec": {
-                "capacity": size,
+                "capacity": {"storage": f"{capacity_gib}Gi"},
                 "volumeMode": "Filesystem",
                 "accessModes": ["ReadWriteMany"],
                 "persistentVolumeReclaimPolicy": "Retain",
@@ -74,10 +77,10 @@ class LustreVolume(Construct):
                 "accessModes": ["ReadWriteMany"],
                 "storageClassName": "",
                 "volumeName": name,
-                "resources": {"requests": size},
+                "resources": {"requests": asked},
             },
         }
         self.manifest = eks.KubernetesManifest(
             self, "Manifest", cluster=cast(eks.ICluster, cluster), manifest=[volume, claim]
         )
-        self.manifest.node.add_dependency(cluster)  # the driver among its add-ons
+        wait_until_ready(self.manifest, cluster)  # the driver among its add-ons

@@ -28,8 +28,6 @@ class IPcsCluster(Protocol):
     def cluster_id(self) -> str: ...
     @property
     def cluster_arn(self) -> str: ...
-    @property
-    def scheduler_version(self) -> str | None: ...
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant: ...
 
 
@@ -90,7 +88,6 @@ class PcsCluster(cdk.Resource):
             custom_settings=dict(slurm_custom_settings or {}),
         )
         self._check(settings, vpc_subnet)
-        self.scheduler_version: str | None = scheduler_version
         self._connections = ec2.Connections(security_groups=list(security_groups))
         self.node.add_validation(SelfRulesValidation(self, security_groups, one_is_enough=True))
         custom = {**settings.custom_settings, **(_METRICS if rules.serves_metrics(settings) else {})}
@@ -175,7 +172,6 @@ class _Imported(cdk.Resource):
         super().__init__(scope, id)
         self.cluster_id = cluster_id
         self.cluster_arn = cdk.Stack.of(self).format_arn(service="pcs", resource="cluster", resource_name=cluster_id)
-        self.scheduler_version: str | None = None
 
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         return _grant_read(self.cluster_arn, grantee)

@@ -21,6 +21,7 @@ from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem
 
 # Where PCS looks for the roles of its nodes (rule PCS-05).
 _PATH = "/aws-pcs/"
+_SCRIPT = 'text/x-shellscript; charset="utf-8"'
 
 
 class PcsLaunchTemplate(NodeLaunchTemplate):
@@ -128,7 +129,9 @@ class PcsLaunchTemplate(NodeLaunchTemplate):
         )
         # PCS adds parts of its own, so that a plain script is refused.
         data = ec2.MultipartUserData()
-        data.add_user_data_part(boot, ec2.MultipartBody.SHELL_SCRIPT, make_default=True)
+        # As it is: in base64 it would come near EC2's 16 KB, which PCS's own parts have to fit in too.
+        part = ec2.MultipartBody.from_raw_body(content_type=_SCRIPT, body=boot.render())
+        data.add_part(part)
         self._make(
             root_volume_gib=root_volume_gib,
             root_volume_kms_key=root_volume_kms_key,

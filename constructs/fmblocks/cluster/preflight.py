@@ -14,6 +14,7 @@ from fmblocks.preflight import Account, Outcome, Question, Result
 _EKS = {"AWSServiceRoleForAmazonEKS": "eks.amazonaws.com"}
 _NODEGROUP = {"AWSServiceRoleForAmazonEKSNodegroup": "eks-nodegroup.amazonaws.com"}
 _AUTO_SCALING = {"AWSServiceRoleForAutoScaling": "autoscaling.amazonaws.com"}
+_PCS = {"AWSServiceRoleForPCS": "pcs.amazonaws.com"}
 _SPOT = {"AWSServiceRoleForEC2Spot": "spot.amazonaws.com"}
 
 
@@ -63,7 +64,9 @@ def _roles(training: Training) -> dict[str, str]:
         return {**_EKS, **_NODEGROUP, **_AUTO_SCALING, **(_SPOT if spot else {})}
     if training.orchestrator is Orchestrator.EC2:
         return {**_AUTO_SCALING, **(_SPOT if spot else {})}
-    return _SPOT if spot and training.orchestrator is Orchestrator.PCS else {}
+    if training.orchestrator is Orchestrator.PCS:
+        return {**_PCS, **(_SPOT if spot else {})}
+    return {}
 
 
 def _missing(roles: dict[str, str], account: Account) -> Iterator[Result]:

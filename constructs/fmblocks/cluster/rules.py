@@ -12,12 +12,13 @@ from typing import Protocol
 
 from fmblocks import catalog
 from fmblocks.capacity.rules import Bought
-from fmblocks.capacity.settings import Capacity, CapacityMode
+from fmblocks.capacity.settings import Capacity, CapacityMode, Tenancy
 from fmblocks.cluster.add_ons import ADD_ONS, pinned_kubernetes
 from fmblocks.cluster.settings import (
     BUILT,
     DEFAULT_SLURM,
     POD_ADDRESSES,
+    SYSTEM,
     ControllerSize,
     DeepHealthCheck,
     EndpointAccess,
@@ -62,13 +63,9 @@ class Group(Protocol):
     def training_plan_arn(self) -> str | None: ...
 
 
-class Grouped(Protocol):
+class OfEks(Group, Protocol):
     """A node group of EKS as the rules over several of them see it."""
 
-    @property
-    def name(self) -> str: ...
-    @property
-    def instance_type(self) -> str: ...
     @property
     def provisioned_by(self) -> Provisioner: ...
 
@@ -726,7 +723,7 @@ def add_ons_pinned(*, orchestrator: Orchestrator, kubernetes: Kubernetes | None)
     version = kubernetes.version if kubernetes and orchestrator is Orchestrator.EKS else None
     if version is None or version in pinned_kubernetes():
         return
-    named = {one.name for one in kubernetes.add_ons} if kubernetes else set()
+    named = {one.name for one in kubernetes.add_ons if one.version} if kubernetes else set()
     if left := [name for name in ADD_ONS if name not in named]:
         text = f"{version} has no pinned version of {', '.join(left)}: EKS takes its default of the day it is created"
         yield Violation("kubernetes.version", text, f"take {' or '.join(pinned_kubernetes())}, or add them to add_ons")
@@ -747,7 +744,7 @@ def add_ons_once(*, kubernetes: Kubernetes | None) -> Iterator[Violation]:
 
 @rule("FMB-83")
 def system_nodes(
-    *, orchestrator: Orchestrator, node_groups: Sequence[Group], types: catalog.Types
+    *, orchestrator: Orchestrator, node_groups: Sequence[OfEks], types: catalog.Types
 ) -> Iterator[Violation]:
     """One group of an EKS cluster has role system: it has nodes, and no accelerators."""
     if orchestrator is not Orchestrator.EKS:
@@ -756,45 +753,70 @@ def system_nodes(
     if len(found) > 1:
         text = f"{len(found)} groups have role system ({', '.join(group.name for _, group in found)})"
         yield Violation("node_groups", text, "join them; further nodes have role compute")
+    # Karpenter's two replicas do not share a node.
+    pools = [group.name for group in node_groups if group.provisioned_by is Provisioner.KARPENTER]
     for index, group in found:
-        if group.count < 1:
+        if group.count < (least := 2 if pools else 1):
             text = f"{group.count} nodes for DNS, webhooks and controllers"
+            text += f", and Karpenter ({', '.join(pools)}) needs {least}" if pools else ""
             yield Violation(f"node_groups[{index}].count", text, "write 2 or more")
         if (kind := types.get(group.instance_type)) and kind.accelerator_count:
             text = f"{group.instance_type} has accelerators, which the system group would hold back"
             yield Violation(f"node_groups[{index}].instance_type", text, "take a type without, like m7i.xlarge")
+    for index, group in enumerate(node_groups):
+        if group.name == SYSTEM.name and group.role is not NodeRole.SYSTEM:
+            text = f"{group.name} is what the nodes of controllers are labelled with"
+            yield Violation(f"node_groups[{index}].name", text, "rename the group, or write role: system")
 
 
-# What the kubectl function of aws-cdk-lib calls beside what nodes call anyway.
-_CALLED_BY_KUBECTL = ("eks", "lambda")
+_OF_SYSTEM_NODES = frozenset({"name", "role", "instance_type", "count", "ebs_volume_gib"})
+
+
+@rule("FMB-94")
+def keys_of_system_nodes(*, orchestrator: Orchestrator, role: NodeRole, given: Collection[str]) -> Iterator[Violation]:
+    """System nodes of EKS are on demand, on EKS's image, all there: other keys would be ignored in silence."""
+    if orchestrator is Orchestrator.EKS and role is NodeRole.SYSTEM:
+        for key in sorted(set(given) - _OF_SYSTEM_NODES):
+            text = "is not read for the system group, whose nodes are on demand and on EKS's image"
+            yield Violation(key, text, "leave it out")
+
+
+# What is called beside what nodes of every cluster call: by CDK's kubectl function, by nodes that register with PCS.
+# Source: rule FMB-84.
+_CALLED = {Orchestrator.EKS: ("eks", "lambda"), Orchestrator.PCS: ("pcs",)}
 
 
 @rule("FMB-84")
-def closed_kubernetes(
+def closed_network(
     *,
     orchestrator: Orchestrator,
     kubernetes: Kubernetes | None,
-    node_groups: Sequence[Grouped],
+    node_groups: Sequence[OfEks],
+    collected: bool,
     types: catalog.Types,
     closed: bool,
     endpoint_services: Collection[str],
 ) -> Iterator[Violation]:
-    """From a closed network neither charts nor images of public registries are reached, and kubectl needs endpoints."""
-    if orchestrator is not Orchestrator.EKS or not closed:
+    """A closed network reaches neither public charts nor public images, nor services without an endpoint."""
+    if not closed:
         return
-    if missing := [name for name in _CALLED_BY_KUBECTL if name not in endpoint_services]:
-        text = f"has no endpoint of {' and '.join(missing)}, which CDK's kubectl function calls"
+    if missing := [name for name in _CALLED.get(orchestrator, ()) if name not in endpoint_services]:
+        text = f"has no endpoint of {' and '.join(missing)}, without which {orchestrator} does not come up"
         every = [*sorted(endpoint_services), *missing]
         yield Violation("network.endpoints", text, f"write network: {{endpoints: [{', '.join(every)}]}}")
+    if orchestrator is not Orchestrator.EKS:
+        return
+    for at, group in enumerate(node_groups):
+        if group.provisioned_by is Provisioner.KARPENTER:
+            text = "karpenter needs IAM's API, which no endpoint reaches"
+            yield Violation(f"training.node_groups[{at}].provisioned_by", text, "leave it out in a closed network")
     charts = bool(kubernetes and (kubernetes.kueue or kubernetes.kube_ray))
-    charts |= any(group.provisioned_by is Provisioner.KARPENTER for group in node_groups)
     if charts and not (kubernetes and kubernetes.chart_registry):
         text = "is not given, and a closed network reaches no public charts"
-        yield Violation(
-            "training.kubernetes.chart_registry", text, "mirror them: oci://<account>.dkr.ecr.<region>.amazonaws.com/…"
-        )
+        hint = "mirror them: oci://<account>.dkr.ecr.<region>.amazonaws.com/…"
+        yield Violation("training.kubernetes.chart_registry", text, hint)
     accelerated = any((kind := types.get(group.instance_type)) and kind.accelerator_count for group in node_groups)
-    if (charts or accelerated) and not (kubernetes and kubernetes.image_registry):
+    if (charts or accelerated or collected) and not (kubernetes and kubernetes.image_registry):
         text = "is not given, and a closed network reaches no public images"
         yield Violation(
             "training.kubernetes.image_registry", text, "mirror them into ECR: docs/kubernetes.md lists them"
@@ -820,8 +842,10 @@ def karpenter_groups(
     image: Image | None,
     min_count: int | None,
     efa: Efa,
+    network_interfaces: Sequence[NetworkInterface],
 ) -> Iterator[Violation]:
     """Karpenter starts nodes when pods ask for them: it has no least count, no schedule and no reservation group."""
+    dedicated = capacity.create is not None and capacity.create.tenancy is Tenancy.DEDICATED
     if orchestrator is not Orchestrator.EKS or provisioned_by is not Provisioner.KARPENTER:
         return
     if role is NodeRole.SYSTEM:
@@ -833,6 +857,9 @@ def karpenter_groups(
         ("min_count", min_count, "Karpenter starts nodes when pods ask for them"),
         ("image", image, "Karpenter takes EKS's image for the type"),
         ("efa.interface_type", efa.interface_type, "interfaces are those of the catalogue"),
+        ("efa.secondary_device_index", efa.secondary_device_index, "interfaces are those of the catalogue"),
+        ("network_interfaces", network_interfaces or None, "interfaces are those of the catalogue"),
+        ("capacity.create.tenancy", dedicated or None, "Karpenter starts no dedicated instances"),
     ):
         if wrong is not None:
             yield Violation(key, f"is not read with provisioned_by karpenter: {why}", "leave it out")
@@ -1005,7 +1032,7 @@ HYPERPOD_GROUP = (
 GROUP = (*HYPERPOD_GROUP, "FMB-16", "FMB-33", "FMB-43", "HP-16")
 GROUP_CONSTRUCT = (*HYPERPOD_GROUP, "HP-01")
 EC2_GROUP = (
-    "FMB-32", "FMB-33", "FMB-43", "FMB-44", "FMB-48", "FMB-87", "FMB-88", "FMB-89", "PCS-06",
+    "FMB-32", "FMB-33", "FMB-43", "FMB-44", "FMB-48", "FMB-87", "FMB-88", "FMB-89", "FMB-94", "PCS-06",
 )  # fmt: skip
 HYPERPOD = ("HP-02",)
 SLURM = ("HP-11", "HP-12")
@@ -1020,7 +1047,7 @@ WHOLE = ("EKS-01", "FMB-79", "FMB-80", "FMB-84", "FMB-92", "HP-29", "PCS-01", "R
 PCS_CONSTRUCT = ("FMB-90", "FMB-91", "PCS-02", "PCS-10")
 PCS_TEMPLATE_CONSTRUCT = ("FMB-44", "FMB-89")
 # Of an EKS cluster, at the construct.
-EKS_CONSTRUCT = ("EKS-01", "FMB-78", "FMB-79", "FMB-80", "FMB-81")
+EKS_CONSTRUCT = ("EKS-01", "FMB-78", "FMB-79", "FMB-80", "FMB-81", "FMB-82")
 # Where the file system stands.
 FILE_SYSTEM = ("FSX-26", "X-05")
 CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "X-04", *FILE_SYSTEM)

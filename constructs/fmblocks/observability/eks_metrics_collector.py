@@ -14,6 +14,7 @@ from fmblocks.cluster.add_ons import ACCELERATOR_LABEL, ROLE_LABEL
 from fmblocks.cluster.eks_cluster import pod_role
 from fmblocks.cluster.eks_gpu_node_group import TAINTS
 from fmblocks.cluster.images import COLLECTOR, DCGM_EXPORTER, mirrored
+from fmblocks.cluster.prepared import wait_until_ready
 from fmblocks.cluster.settings import NodeRole
 from fmblocks.observability.metrics_workspace import IMetricsWorkspace
 
@@ -75,12 +76,13 @@ class EksMetricsCollector(Construct):
         )
         objects = [
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}},
-            *_collector(mirrored(COLLECTOR, image_registry), config),
+            *_collector(mirrored(COLLECTOR, image_registry), config, scraped=f"every {interval}s, within {timeout}s"),
             *([_dcgm_exporter(mirrored(DCGM_EXPORTER, image_registry))] if nvidia else []),
         ]
         self.manifest = eks.KubernetesManifest(self, "Manifest", cluster=cast(eks.ICluster, cluster), manifest=objects)
         # Pods that start without their role go on without it.
-        self.manifest.node.add_dependency(cluster, association, self.role, grant)
+        wait_until_ready(self.manifest, cluster)
+        self.manifest.node.add_dependency(association, self.role, grant)
 
 
 def _config(*, endpoint: str, region: str, cluster: str, interval: int, timeout: int) -> dict[str, Any]:
@@ -128,7 +130,7 @@ def _config(*, endpoint: str, region: str, cluster: str, interval: int, timeout:
     }
 
 
-def _collector(image: str, config: dict[str, Any]) -> list[dict[str, Any]]:
+def _collector(image: str, config: dict[str, Any], *, scraped: str) -> list[dict[str, Any]]:
     rbac = "rbac.authorization.k8s.io"
     here = {"name": _NAME, "namespace": _NAMESPACE}
     labels = {"app.kubernetes.io/name": "fmblocks-collector"}
@@ -167,7 +169,8 @@ def _collector(image: str, config: dict[str, Any]) -> list[dict[str, Any]]:
                 "strategy": {"type": "Recreate"},
                 "selector": {"matchLabels": labels},
                 "template": {
-                    "metadata": {"labels": labels},
+                    # It reads its configuration once: a pod that looks the same would go on with the old one.
+                    "metadata": {"labels": labels, "annotations": {"fmblocks/scraped": scraped}},
                     "spec": {
                         "serviceAccountName": _NAME,
                         "nodeSelector": {ROLE_LABEL: NodeRole.SYSTEM.value},

@@ -37,11 +37,13 @@ _MANIFEST, _CHART = "Custom::AWSCDK-EKS-KubernetesResource", "Custom::AWSCDK-EKS
 # Which chart brings the kinds of an API group.
 _BROUGHT_BY = {
     "kueue.x-k8s.io": "kueue",
-    "karpenter.sh": "karpenter",
-    "karpenter.k8s.aws": "karpenter",
+    "karpenter.sh": "karpenter-crd",
+    "karpenter.k8s.aws": "karpenter-crd",
 }
 # (account, Region, cluster) → release → chart's properties
 _CHARTS: dict[tuple[str, str, str], dict[str, Properties]] = {}
+# (account, Region, cluster) → security group
+_GROUPS: dict[tuple[str, str, str], str] = {}
 
 
 def install() -> None:
@@ -68,7 +70,7 @@ def install() -> None:
         Handler(_associate, _dissociate, _associate_again, ("ClusterName", "Namespace", "ServiceAccount")),
     )
     register("AWS::IAM::OIDCProvider", Handler(_trust, _distrust, create_only=("Url",)))
-    register(_MANIFEST, Handler(_apply, lambda _id, _properties: None, lambda id, _old, new: _apply_again(id, new)))
+    register(_MANIFEST, Handler(_apply, lambda _id, _properties: None, _apply_again))
     register(_CHART, Handler(_release, _uninstall, lambda id, _old, new: _upgrade(id, new)))
 
 
@@ -104,15 +106,12 @@ def _make_group(name: str, properties: Properties, attributes: Attributes) -> No
     cluster["certificateAuthority"]["data"] = "bm8gY2x1c3Rlcg=="
     attributes["ClusterSecurityGroupId"] = group
     attributes["CertificateAuthorityData"] = cluster["certificateAuthority"]["data"]
-    _GROUPS[name] = group
-
-
-_GROUPS: dict[str, str] = {}
+    _GROUPS[*environment(), name] = group
 
 
 def _forget(name: str) -> None:
     _CHARTS.pop((*environment(), name), None)
-    if group := _GROUPS.pop(name, None):
+    if group := _GROUPS.pop((*environment(), name), None):
         call_ec2("DeleteSecurityGroup", GroupId=group)
 
 
@@ -211,9 +210,42 @@ def _apply(properties: Properties) -> Created:
     return f"{properties['ClusterName']}/{unique(12)}", {}
 
 
-def _apply_again(id: str, properties: Properties) -> Created:
-    _check_manifest(properties)
+def _apply_again(id: str, old: Properties, new: Properties) -> Created:
+    _check_manifest(new)
+    before = {_name(document): document for document in json.loads(old["Manifest"])}
+    for document in json.loads(new["Manifest"]):
+        check_change(before.get(_name(document)), document)
     return id, {}
+
+
+def _name(document: dict[str, Any]) -> tuple[str, str, str]:
+    metadata = document.get("metadata", {})
+    return str(document.get("kind")), str(metadata.get("namespace", "")), str(metadata.get("name"))
+
+
+# What Kubernetes never changes in an object: kind → parts of its spec.
+_STAYS = {
+    "PersistentVolume": ("csi", "volumeMode"),
+    "PersistentVolumeClaim": ("accessModes", "storageClassName", "volumeName", "volumeMode", "resources"),
+    "DaemonSet": ("selector",),
+    "Deployment": ("selector",),
+}
+
+
+def check_change(old: dict[str, Any] | None, new: dict[str, Any]) -> None:
+    """Refuse what the API server refuses of an object that is there.
+
+    A claim on a static volume does not grow either: no class lets it.
+
+    Raises:
+        ValueError: with the part of the spec that stays.
+    """
+    if old is None:
+        return
+    kind, _, name = _name(new)
+    for part in _STAYS.get(kind, ()):
+        if old["spec"].get(part) != new["spec"].get(part):
+            raise ValueError(f'The {kind} "{name}" is invalid: spec.{part}: Forbidden: is immutable after creation')
 
 
 def _check_manifest(properties: Properties) -> None:
