@@ -182,6 +182,7 @@ def _quotas(groups: Sequence[NodeGroup], types: Types, interfaces: int, *, hyper
 
 
 def _bills(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
+    training = project.training
     for group in groups:
         if group.capacity.mode is CapacityMode.TRAINING_PLAN:
             yield f"{group.name}: {group.count} × {group.instance_type}, paid with the training plan"
@@ -193,9 +194,10 @@ def _bills(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
             yield f"{group.name}: {group.count} × {group.instance_type}, paid with the Capacity Block"
         elif group.provisioned_by is Provisioner.KARPENTER:
             yield f"{group.name}: up to {group.count} × {group.instance_type}, while pods ask for them"
+        elif training is not None and training.orchestrator is Orchestrator.PCS and group.min_count == 0:
+            yield f"{group.name}: up to {group.count} × {group.instance_type}, while jobs ask for them"
         else:
             yield f"{group.name}: {group.count} × {group.instance_type}, from creation to destruction"
-    training = project.training
     if training is not None and training.orchestrator is Orchestrator.EKS:
         yield "the control plane of EKS, by the hour, and its logs"
     if training is not None and training.orchestrator is Orchestrator.PCS:

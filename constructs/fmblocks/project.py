@@ -282,6 +282,8 @@ def _check_training(project: Project, training: Training) -> Iterator[Finding]:
     of_all += cluster_rules.HYPERPOD if training.orchestrator.hyperpod else ()
     of_all += cluster_rules.SLURM if training.orchestrator is Orchestrator.HYPERPOD_SLURM else ()
     yield from check(of_all, values, path="training")
+    who = {"access.admins"} if project.access.admins else set()
+    yield from check(("FMB-33",), {**values, "given": who})
     yield from check(cluster_rules.WHOLE, values)
     if (size := primary_subnet_size(project.network)) is not None:
         values["storage_addresses"] = storage_addresses(project.storage)

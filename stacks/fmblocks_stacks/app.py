@@ -35,7 +35,11 @@ def main() -> None:
         sys.exit(1)
     from fmblocks_stacks.assembly import synthesize
 
-    synthesize(loaded, staged=staged, context=context if "CDK_CONTEXT_JSON" not in os.environ else None)
+    try:
+        synthesize(loaded, staged=staged, context=context if "CDK_CONTEXT_JSON" not in os.environ else None)
+    except FindingsError as error:  # what only constructs see: a kubectl that is not installed
+        print(error, file=sys.stderr)
+        sys.exit(1)
 
 
 def _load(context: dict[str, object]) -> tuple[list[LoadedProject], bool]:

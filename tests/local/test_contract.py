@@ -236,3 +236,46 @@ print(json.dumps(said))
     assert first.startswith("r: Version is missing")
     assert second.startswith("r: Repository is missing")
     assert third == "taken"
+
+
+CLAIM = {
+    "kind": "PersistentVolumeClaim",
+    "metadata": {"name": "fsx", "namespace": "default"},
+    "spec": {"volumeName": "a", "resources": {"requests": {"storage": "1Gi"}}},
+}
+
+
+def test_what_kubernetes_never_changes(in_server: Callable[[str], Any]) -> None:
+    """A claim on a static volume does not grow, and a volume keeps its source."""
+    grown = {**CLAIM, "spec": {**CLAIM["spec"], "resources": {"requests": {"storage": "2Gi"}}}}  # type: ignore[dict-item]
+    code = f"""
+said = []
+for old, new in ((None, {CLAIM!r}), ({CLAIM!r}, {CLAIM!r}), ({CLAIM!r}, {grown!r})):
+    try:
+        said.append(kubernetes_types.check_change(old, new))
+    except ValueError as error:
+        said.append(str(error))
+print(json.dumps(said))
+"""
+    first, second, third = in_server(code)
+    assert (first, second) == (None, None)
+    assert third == 'The PersistentVolumeClaim "fsx" is invalid: spec.resources: Forbidden: is immutable after creation'
+
+
+def test_names_of_pcs_are_taken_once(in_server: Callable[[str], Any]) -> None:
+    code = """
+schema_types.live("AWS::PCS::Cluster")["a"] = schema_types.Record({}, {"Id": "pcs_1"})
+said = []
+for kind in ("computenodegroup", "computenodegroup", "queue"):
+    arn = f"arn:aws:pcs:us-west-2:1:cluster/pcs/{kind}/pcs_{len(said)}"
+    properties = {"ClusterId": "pcs_1", "Name": "gpu"}
+    try:
+        attributes = schema_types._pcs_part(arn, properties)
+        kinds = {"computenodegroup": "AWS::PCS::ComputeNodeGroup", "queue": "AWS::PCS::Queue"}
+        schema_types.live(kinds[kind])[arn] = schema_types.Record(properties, attributes)
+        said.append("made")
+    except ValueError as error:
+        said.append(str(error))
+print(json.dumps(said))
+"""
+    assert in_server(code) == ["made", "gpu already exists in the cluster pcs_1", "made"]

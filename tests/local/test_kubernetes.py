@@ -115,11 +115,14 @@ class TestReservation:
                 "    kueue: true\n    add_ons: [{name: aws-ebs-csi-driver, version: v1.50.0-eksbuild.1}]\n",
             ),
             ("count: 8", "count: 6"),
+            ("capacity_gib: 9600", "capacity_gib: 12000"),  # the claim stays, however large the file system gets
             ("observability:", "    - {name: cpu, instance_type: m7i.4xlarge, count: 3}\nobservability:"),
         )
         aws.deploy(projects["eks-odcr"])
         found = cluster(aws, self.TRAINING)
         assert (found["arn"], found["version"]) == (before["arn"], "1.36")
+        (lustre,) = aws.client("fsx").describe_file_systems()["FileSystems"]
+        assert lustre["StorageCapacity"] == 12000
         after = groups(aws, self.TRAINING)
         assert {name: after[name]["nodegroupArn"] for name in kept} == kept
         assert {name: one["scalingConfig"]["desiredSize"] for name, one in after.items()} == {
@@ -175,7 +178,12 @@ class TestPostTraining:
             "system": {"minSize": 0, "maxSize": 3, "desiredSize": 3},
         }
         charts = of(aws, self.TRAINING, "Custom::AWSCDK-EKS-HelmChart").values()
-        assert {one.rsplit("/", 1)[1] for one in charts} == {"karpenter", "kuberay-operator", "kueue"}
+        assert {one.rsplit("/", 1)[1] for one in charts} == {
+            "karpenter",
+            "karpenter-crd",
+            "kuberay-operator",
+            "kueue",
+        }
 
     def test_the_block_fills_its_group(self, aws: LocalAws, projects: dict[str, Path]) -> None:
         scheduler = aws.client("scheduler")

@@ -240,3 +240,16 @@ def test_every_warning_of_what_is_built_is_told_at_synth_too() -> None:
     warned = {id for id in reached if RULES[id].severity is Severity.WARNING}
     of_later = {"HP-28"}  # of HyperPod with EKS
     assert warned - at_constructs - PROJECT_ONLY - set(UNBUILT) - of_later == set()
+
+
+def test_a_kubectl_that_is_not_installed_is_told_without_a_traceback(
+    root: Path, tmp_path: Path, cdk_context: dict[str, Any]
+) -> None:
+    """`validate` cannot know it: which packages are there is the machine's matter."""
+    old = tmp_path / "old.yaml"
+    old.write_text((root / "projects" / "eks-odcr.yaml").read_text().replace('version: "1.35"', 'version: "1.31"'))
+    found = run(root, tmp_path / "out", {**cdk_context, "project": str(old)})
+    assert found.returncode == 1
+    assert "kubernetes_version: kubectl 1.31 is not installed" in found.stderr
+    assert "Traceback" not in found.stderr
+    assert not (tmp_path / "out" / "manifest.json").exists()

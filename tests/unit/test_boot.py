@@ -225,7 +225,7 @@ def test_a_reboot_brings_everything_back(node: Node, script: Callable[..., str])
     assert "systemctl enable fmblocks-boot.service" in node.boot(script(efa=True))
     unit = (node.root / "etc/systemd/system/fmblocks-boot.service").read_text()
     assert "ExecStart=/usr/local/sbin/fmblocks-boot\n" in unit
-    assert "Before=containerd.service docker.service\n" in unit
+    assert "Before=containerd.service docker.service slurmd.service\n" in unit
     assert os.access(node.root / "usr/local/sbin/fmblocks-boot", os.X_OK)
     # Both wait for the unit; the disk has kept its file system.
     node.answer("systemctl", "[[ $1 != is-active ]]")
@@ -313,6 +313,24 @@ def test_a_missing_client_is_installed_with_patience(node: Node, script: Callabl
     assert "mount /fsx" in calls
 
 
+def test_on_ubuntu_the_client_comes_from_the_repository_of_aws(node: Node, script: Callable[..., str]) -> None:
+    for name in ("mount.lustre", "dnf"):
+        (node.bin / name).unlink()
+    (node.root / "etc/os-release").write_text("VERSION_CODENAME=noble\n")
+    node.answer("uname", "echo 6.14.0-1018-aws")
+    node.answer("curl", f'[[ $(grep -c ^curl "{node.root}/calls") -ge 2 ]]')
+    node.answer("apt-get", "exit 0")
+    calls = node.boot(script())
+    bucket = "https://fsx-lustre-client-repo"
+    key = "/usr/share/keyrings/fsx-ubuntu-public-key.asc"
+    asked = f"curl -fsS -o {node.root}{key} {bucket}-public-keys.s3.amazonaws.com/fsx-ubuntu-public-key.asc"
+    assert calls.count(asked) == 2
+    assert "apt-get install -y -q lustre-client-modules-6.14.0-1018-aws" in calls
+    source = (node.root / "etc/apt/sources.list.d/fsxlustreclientrepo.list").read_text()
+    assert source == f"deb [signed-by={key}] {bucket}.s3.amazonaws.com/ubuntu noble main\n"
+    assert "mount /fsx" in calls
+
+
 def test_the_launch_profile_is_written_here_and_on_the_file_system(node: Node, script: Callable[..., str]) -> None:
     node.boot(script())
     here = (node.root / "etc/fmblocks/launch-profile.sh").read_text()
@@ -366,6 +384,16 @@ def test_a_node_without_an_nfs_client_installs_one(node: Node, script: Callable[
     (node.bin / "mount.nfs4").unlink()
     calls = node.boot(script(lustre=False, home=True))
     assert "dnf install -y -q nfs-utils" in calls
+
+
+def test_an_nfs_client_comes_from_apt_on_ubuntu(node: Node, script: Callable[..., str]) -> None:
+    (node.bin / "mount.nfs4").unlink()
+    (node.bin / "dnf").unlink()
+    node.answer("apt-get", "exit 0")
+    calls = node.boot(script(lustre=False, home=True))
+    assert [one for one in calls if one.startswith("apt")] == ["apt-get update -q", "apt-get install -y -q nfs-common"]
+    unit = (node.root / "etc/systemd/system/fmblocks-boot.service").read_text()
+    assert "Before=containerd.service docker.service slurmd.service" in unit
 
 
 def test_home_directories_that_cannot_be_mounted_do_not_stop_the_node(node: Node, script: Callable[..., str]) -> None:

@@ -115,7 +115,7 @@ def test_the_walk_over_properties_is_not_empty() -> None:
 @pytest.mark.parametrize("kind", sorted(judgement._GUARDED))
 def test_removal_and_rename(kind: str) -> None:
     thing = {**resource(kind, Tags=[{"Key": "team", "Value": "research"}]), "DeletionPolicy": "RetainExceptOnCreate"}
-    severity = judgement._GUARDED[kind].severity
+    severity = judgement._GUARDED[kind].removal or judgement._GUARDED[kind].severity
     (finding,) = step(template(Thing=thing), template())
     assert "would leave its stack: it stays (RetainExceptOnCreate), bills on" in finding.message
     assert finding.severity is severity
@@ -534,3 +534,39 @@ def test_what_may_not_be_there_any_more() -> None:
     old = template(Fs=resource(FILE_SYSTEM))
     new = template(Fs={**resource(FILE_SYSTEM), "Condition": "Never"})
     assert "the file system may be replaced: Condition" in texts(step(old, new))
+
+
+def test_kubernetes_goes_up_one_by_one() -> None:
+    def cluster(version: str) -> dict[str, Any]:
+        return template(C=resource("AWS::EKS::Cluster", Version=version))
+
+    assert step(cluster("1.35"), cluster("1.36")) == []
+    for new, hint in (("1.37", "write 1.35 or 1.36"), ("1.34", "write 1.35")):
+        (found,) = step(cluster("1.35"), cluster(new))
+        assert (found.rule, found.severity, found.hint) == (
+            "FMB-95",
+            Severity.ERROR,
+            f"{hint}; if it is meant: --allow C",
+        )
+        assert f"1.35 → {new}, and a cluster goes up by one minor version at a time" in found.message
+
+
+def test_groups_that_go_are_told() -> None:
+    """Replacing one of PCS fails, since its name is taken; taking it away ends its nodes."""
+    old = template(
+        G=resource("AWS::PCS::ComputeNodeGroup", Name="gpu", InstanceConfigs=[{"InstanceType": "p5.48xlarge"}]),
+        K=resource("Custom::AWSCDK-EKS-KubernetesResource", Manifest='[{"apiVersion": "karpenter.sh/v1"}]'),
+        L=resource("Custom::AWSCDK-EKS-KubernetesResource", Manifest='[{"apiVersion": "v1"}]'),
+    )
+    found = {finding.path: finding for finding in step(old, template())}
+    assert {path: (one.rule, one.severity) for path, one in found.items()} == {
+        "G": ("PCS-03", Severity.WARNING),
+        "K": ("EKS-05", Severity.WARNING),
+    }
+    assert "the node pool would" in found["K"].message
+    other = template(
+        **{**old["Resources"], "G": resource("AWS::PCS::ComputeNodeGroup", Name="gpu", InstanceConfigs=[])}
+    )
+    (refused,) = step(old, other)
+    assert (refused.rule, refused.severity) == ("PCS-03", Severity.ERROR)
+    assert "its name is taken: rename the group" in refused.message

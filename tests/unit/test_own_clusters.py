@@ -105,6 +105,9 @@ def test_what_a_cluster_refuses(vpc: ec2.Vpc, cluster: Any) -> None:
         ({"admins": ["Admin"]}, "FMB-79", "admins[0]: Admin is the ARN of no IAM role or user"),
         ({"service_cidr": "10.0.4.0/24"}, "EKS-03", "service_cidr: 10.0.4.0/24 overlaps the VPC"),
         ({"kubernetes_version": "1.31"}, "SHAPE", "kubernetes_version: kubectl 1.31 is not installed"),
+        ({"system_count": 0}, "FMB-83", "system_count: 0 nodes for DNS, webhooks and controllers"),
+        ({"system_instance_type": "g6.xlarge"}, "FMB-83", "system_instance_type: g6.xlarge has accelerators"),
+        ({"add_ons": [fm.EksAddOn(name="coredns", version="latest")]}, "FMB-82", "add_ons[0].version: latest is no"),
         ({"endpoint": "open"}, "SHAPE", "endpoint: open is not one of private, public_and_private"),
         ({"vpc": "vpc-1"}, "SHAPE", "vpc: 'vpc-1' is not"),
     ):
@@ -148,9 +151,9 @@ def test_an_add_on_with_a_role_of_your_own(stack: cdk.Stack, cluster: Any) -> No
     )
     assert made.add_on_roles["aws-ebs-csi-driver"] is role
     found = Template.from_stack(stack)
-    found.has_resource_properties(
-        "AWS::EKS::Addon", {"AddonName": "coredns", "ConfigurationValues": '{"replicaCount": 3}'}
-    )
+    # Over our own settings: it stays on the system nodes.
+    values = '{"nodeSelector": {"fmblocks/role": "system"}, "replicaCount": 3}'
+    found.has_resource_properties("AWS::EKS::Addon", {"AddonName": "coredns", "ConfigurationValues": values})
     found.has_resource_properties("AWS::EKS::PodIdentityAssociation", {"ServiceAccount": "ebs-csi-controller-sa"})
     assert stack.resolve(made.add_on("coredns").ref)
 
@@ -164,6 +167,8 @@ def test_nodes_of_a_cluster_that_was_there(stack: cdk.Stack, vpc: ec2.Vpc, fabri
         template("Wrong", image_id="ami-1")
     with pytest.raises(fm.FindingsError, match="cluster: 'mine' is not"):
         template("Worse", cluster="mine")
+    with pytest.raises(fm.FindingsError, match="security_groups: is empty; pass an EfaSecurityGroup"):
+        template("Alone", security_groups=[])
     fm.EksGpuNodeGroup(
         stack,
         "Trn",
@@ -190,11 +195,52 @@ def test_what_a_node_group_refuses(stack: cdk.Stack, vpc: ec2.Vpc, fabric: Any, 
         ({"vpc_subnet": vpc.public_subnets[1]}, "NET-05"),
         ({"vpc_subnet": vpc.private_subnets[1], "launch": "scheduled"}, "FMB-46"),
         ({"vpc_subnet": vpc.private_subnets[1], "min_count": 3}, "FMB-32"),
+        ({"vpc_subnet": vpc.private_subnets[1], "group_name": "My Group!"}, "SHAPE"),
+        ({"vpc_subnet": vpc.private_subnets[1], "group_role": "controller"}, "FMB-43"),
     ]
     for at, (changed, id) in enumerate(wrong):
         with pytest.raises(fm.FindingsError) as error:
             fm.EksGpuNodeGroup(stack, f"G{at}", **{**usual, **changed})
         assert rules_of(error) == {id}
+
+
+def test_a_group_of_its_own_is_open_to_itself(stack: cdk.Stack, vpc: ec2.Vpc, imported: Any) -> None:
+    """That of the cluster, which every node carries too, does not count."""
+    plain = ec2.SecurityGroup(stack, "Plain", vpc=vpc)
+    template = fm.EksLaunchTemplate(stack, "T", cluster=imported, security_groups=[plain], instance_type="p5.48xlarge")
+    assert "EFA-12" in str(template.node.validate())
+
+
+def test_only_a_block_is_scheduled(stack: cdk.Stack, vpc: ec2.Vpc, fabric: Any, imported: Any) -> None:
+    template = fm.EksLaunchTemplate(stack, "T", cluster=imported, security_groups=[fabric], instance_type="p5.48xlarge")
+    usual = {"cluster": imported, "launch_template": template, "group_name": "gpu", "count": 2}
+    with pytest.raises(fm.FindingsError, match="launch: belongs to a Capacity Block") as error:
+        fm.EksGpuNodeGroup(stack, "G", vpc_subnet=vpc.private_subnets[0], launch=fm.Launch.SCHEDULED, **usual)
+    assert rules_of(error) == {"FMB-24"}
+
+
+def test_names_and_places_that_pcs_refuses(stack: cdk.Stack, vpc: ec2.Vpc, fabric: Any) -> None:
+    def cluster(id: str, **more: Any) -> fm.PcsCluster:
+        return fm.PcsCluster(stack, id, **{"vpc_subnet": vpc.private_subnets[0], "security_groups": [fabric], **more})
+
+    with pytest.raises(fm.FindingsError, match="cluster_name: pcs_1 is no name of PCS: 3 to 40 letters"):
+        cluster("Named", cluster_name="pcs_1")
+    with pytest.raises(fm.FindingsError, match="NET-05"):
+        cluster("Public", vpc_subnet=vpc.public_subnets[0])
+    made = cluster("Cluster")
+    usual = {"vpc_subnet": vpc.private_subnets[0], "security_groups": [fabric], "instance_type": "p5.48xlarge"}
+    elsewhere = iam.Role(stack, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"))
+    there = iam.Role.from_role_arn(stack, "There", ADMIN)
+    for at, role in enumerate((elsewhere, there)):
+        with pytest.raises(fm.FindingsError, match="has path /, where PCS does not look"):
+            fm.PcsLaunchTemplate(stack, f"T{at}", role=role, **usual)
+    named = iam.Role.from_role_arn(stack, "Known", "arn:aws:iam::111122223333:role/aws-pcs/nodes")
+    template = fm.PcsLaunchTemplate(stack, "T", role=named, **usual)
+    with pytest.raises(fm.FindingsError, match="group_name: pcs_x is no name of PCS: 3 to 25 letters"):
+        fm.PcsComputeNodeGroup(stack, "Wrong", cluster=made, launch_template=template, group_name="pcs_x", count=1)
+    nodes = fm.PcsComputeNodeGroup(stack, "Nodes", cluster=made, launch_template=template, group_name="gpu", count=1)
+    with pytest.raises(fm.FindingsError, match="queue_name: q is no name"):
+        fm.PcsQueue(stack, "Queue", cluster=made, queue_name="q", compute_node_groups=[nodes])
 
 
 def test_a_block_without_times_has_no_schedule(stack: cdk.Stack, vpc: ec2.Vpc, fabric: Any, imported: Any) -> None:

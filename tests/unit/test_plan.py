@@ -100,10 +100,11 @@ def test_own_clusters_count_what_they_bring(project_file: Callable[[str], Path])
     slurm = plan_of(
         project_file(
             "name: own-nodes\nregion: us-west-2\nnetwork: {availability_zones: [usw2-az2]}\ntraining:\n"
-            "  orchestrator: pcs\n  node_groups: [{name: gpu, instance_type: p5.48xlarge, count: 2}]\n"
+            "  orchestrator: pcs\n  node_groups: [{name: gpu, instance_type: p5.48xlarge, count: 2, min_count: 0}]\n"
         )
     )
     assert slurm.addresses_needed == 64
+    assert "gpu: up to 2 × p5.48xlarge, while jobs ask for them" in slurm.bills_while_idle
     assert "the controller of PCS, by the hour and size, and its accounting" in slurm.bills_while_idle
 
 

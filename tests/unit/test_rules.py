@@ -16,6 +16,7 @@ from fmblocks.capacity.settings import Capacity, CapacityMode, Launch
 from fmblocks.catalog import instance_types
 from fmblocks.cluster.add_ons import ADD_ONS
 from fmblocks.cluster.settings import (
+    AddOn,
     DeepHealthCheck,
     Kubernetes,
     NodeProvisioning,
@@ -132,8 +133,16 @@ def slurm(**keys: Any) -> dict[str, Any]:
     return {"slurm": Slurm(**keys)}
 
 
-def of_pcs(min_count: int | None, count: int = 4, orchestrator: str = "pcs") -> dict[str, Any]:
-    return {"orchestrator": Orchestrator(orchestrator), "min_count": min_count, "count": count}
+def of_pcs(
+    min_count: int | None, count: int = 4, orchestrator: str = "pcs", role: NodeRole = NodeRole.COMPUTE
+) -> dict[str, Any]:
+    return {"orchestrator": Orchestrator(orchestrator), "role": role, "min_count": min_count, "count": count}
+
+
+def add_on(**keys: Any) -> dict[str, Any]:
+    """As a construct has it, whose arguments pydantic does not see."""
+    usual = {"name": "a", "version": "v1.0.0-eksbuild.1", "role_arn": None, "service_account": None}
+    return {"kubernetes": Kubernetes.model_construct(add_ons=(AddOn.model_construct(**{**usual, **keys}),))}
 
 
 def booted(kind: str, image: Image | None = None, orchestrator: str = "pcs") -> dict[str, Any]:
@@ -953,6 +962,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-33", read_by("hyperpod-slurm", "node_provisioning", "name"), read_by("ec2", "node_provisioning", "name"), "node_provisioning: is not read with orchestrator ec2; leave it out: it is for hyperpod-slurm and hyperpod-eks"),
     ("FMB-33", read_by("eks", "kubernetes"), read_by("pcs", "kubernetes"), "kubernetes: is not read with orchestrator pcs"),
     ("FMB-33", read_by("pcs", "slurm"), read_by("hyperpod-slurm", "slurm", "tiered_storage"), "slurm: is not read with orchestrator hyperpod-slurm"),
+    ("FMB-33", read_by("eks", "access.admins"), read_by("pcs", "access.admins"), "access.admins: is not read with orchestrator pcs; leave it out: it is for hyperpod-eks and eks"),
     ("EKS-03", services("172.20.0.0/16"), services("172.20.0.0/25"), "kubernetes.service_cidr: 172.20.0.0/25 is no /12 to /24 inside"),
     ("EKS-03", services("172.16.0.0/12"), services("10.0.0.0/11"), "10.0.0.0/11 is no /12 to /24"),
     ("EKS-03", services(None), services("100.64.0.0/16"), "100.64.0.0/16 is no /12 to /24"),
@@ -991,6 +1001,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-34", unbuilt("prometheus"), unbuilt("grafana", grafana=Grafana()), "grafana: is checked here, but this version does not build it"),
     ("FMB-34", unbuilt("collector", "scrape_interval", collector=Collector.AGENTS, orchestrator=Orchestrator.EKS), unbuilt("collector", collector=Collector.AGENTS, orchestrator=Orchestrator.EC2), "collector: is checked here"),
     ("FMB-34", unbuilt(), unbuilt("collector", collector=Collector.MANAGED, orchestrator=Orchestrator.EKS), "collector: is checked here"),
+    ("FMB-34", unbuilt("scrape_interval", collector=Collector.AGENTS, orchestrator=Orchestrator.EKS), unbuilt("scrape_interval", orchestrator=Orchestrator.EKS), "leave it out to deploy, or write collector: agents"),
     ("FMB-35", scraped("30s", "30s"), scraped("30s", "31s"), "scrape_timeout: 31s is more than scrape_interval, 30s"),
     ("FMB-35", scraped(None, "30s"), scraped(None, "1m"), "1m is more than scrape_interval, 30s"),
     ("FMB-36", topic(topic_arn=TOPIC), topic("444455556666", topic_arn=TOPIC), "alerts.topic_arn: the topic belongs to 111122223333, the metrics workspace to 444455556666"),
@@ -1003,14 +1014,18 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-78", api(endpoint="public_and_private", public_access_cidrs=["203.0.113.0/24"]), api(public_access_cidrs=["203.0.113.0/24"]), "kubernetes.public_access_cidrs: 203.0.113.0/24 reach nothing: the endpoint is private"),
     ("FMB-78", {"kubernetes": None}, api(endpoint="public_and_private", public_access_cidrs=["office"]), "kubernetes.public_access_cidrs[0]: office is no IPv4 range"),
     ("FMB-78", api(endpoint="public_and_private", public_access_cidrs=["0.0.0.0/1"]), api(endpoint="public_and_private", public_access_cidrs=["0.0.0.0/0"]), "0.0.0.0/0 is everybody"),
+    ("FMB-78", api(endpoint="public_and_private", public_access_cidrs=["198.51.100.7/32"]), api(endpoint="public_and_private", public_access_cidrs=["198.51.100.7"]), "198.51.100.7 is no IPv4 range"),
     ("FMB-79", admins("arn:aws:iam::111122223333:role/path/Admin"), admins("arn:aws:iam::111122223333:root"), "access.admins[0]: arn:aws:iam::111122223333:root is the ARN of no IAM role or user"),
     ("FMB-79", admins("arn:aws:iam::111122223333:user/ana"), admins("arn:aws:iam::111122223333:user/ana", "arn:aws:iam::111122223333:user/ana"), "access.admins[1]: arn:aws:iam::111122223333:user/ana is named twice"),
     ("FMB-80", admins("arn:aws:iam::111122223333:role/Admin"), admins(), "access.admins: is empty, so that nobody can use kubectl"),
     ("FMB-80", admins(orchestrator="pcs"), admins(), "add access: {admins: [arn:…]}"),
     ("FMB-81", api(version="1.36"), api(version="1.34"), "kubernetes.version: 1.34 has no pinned version of vpc-cni, kube-proxy"),
     ("FMB-81", api(version="1.34", add_ons=[{"name": name, "version": "v1.0.0-eksbuild.1"} for name in ADD_ONS]), api(version="1.34", add_ons=[{"name": name, "version": "v1.0.0-eksbuild.1"} for name in ADD_ONS[1:]]), "1.34 has no pinned version of vpc-cni: EKS takes its default"),
+    ("FMB-81", api(), api(version="1.34"), "or add them to add_ons and install aws-cdk.lambda-layer-kubectl-v34, its kubectl"),
     ("FMB-82", api(add_ons=[{"name": "a", "version": "v1.0.0-eksbuild.1"}]), api(add_ons=[{"name": "a", "version": "v1.0.0-eksbuild.1"}] * 2), "kubernetes.add_ons[1].name: a is named twice"),
     ("FMB-82", {"kubernetes": None}, api(add_ons=[{"name": "a", "version": "v1.0.0-eksbuild.1", "service_account": "b"}]), "kubernetes.add_ons[0]: role_arn and service_account go together"),
+    ("FMB-82", add_on(), add_on(version="latest"), "kubernetes.add_ons[0].version: latest is no version; it looks like v1.2.3-eksbuild.1"),
+    ("FMB-82", add_on(role_arn="arn:aws:iam::111122223333:role/a", service_account="b"), add_on(role_arn="arn:aws:iam::aws:policy/a", service_account="b"), "kubernetes.add_ons[0].role_arn: arn:aws:iam::aws:policy/a is the ARN of no IAM role"),
     ("FMB-83", eks_groups(SYSTEM_GROUP, Group()), eks_groups(SYSTEM_GROUP, dataclasses.replace(SYSTEM_GROUP, name="more")), "node_groups: 2 groups have role system (system, more)"),
     ("FMB-83", eks_groups(dataclasses.replace(SYSTEM_GROUP, count=1)), eks_groups(dataclasses.replace(SYSTEM_GROUP, count=0)), "node_groups[0].count: 0 nodes for DNS"),
     ("FMB-83", eks_groups(), eks_groups(dataclasses.replace(SYSTEM_GROUP, instance_type="g6.2xlarge")), "node_groups[0].instance_type: g6.2xlarge has accelerators"),
@@ -1040,6 +1055,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-88", of_pcs(0), of_pcs(1), "min_count: 1 of 4: PCS keeps all nodes of a group, or starts them all with jobs"),
     ("FMB-88", of_pcs(4), of_pcs(3), "write 0, or leave it out"),
     ("FMB-88", of_pcs(1, orchestrator="eks"), of_pcs(2), "2 of 4"),
+    ("FMB-88", of_pcs(4, role=NodeRole.LOGIN), of_pcs(0, role=NodeRole.LOGIN), "min_count: 0, but no job starts a login node, which is in no queue; leave it out to keep all"),
     ("FMB-89", booted("p5.48xlarge"), booted("trn2.48xlarge"), "image: is not given, and AWS describes no image for PCS with the Neuron driver of trn2.48xlarge"),
     ("FMB-89", booted("trn2.48xlarge", Image(id="ami-0123456789abcdef0")), booted("trn1.32xlarge"), "build one with PCS's agent"),
     ("FMB-89", booted("trn2.48xlarge", orchestrator="ec2"), booted("trn2.48xlarge"), "is not given"),
@@ -1050,6 +1066,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-90", slurm(accounting_purge_days=10000), slurm(accounting_purge_days=10001), "10001 is not between"),
     ("FMB-90", slurm(accounting=False), slurm(accounting=False, accounting_purge_days=7), "slurm.accounting_purge_days: is not read without accounting"),
     ("FMB-90", slurm(scale_down_idle_seconds=1), slurm(scale_down_idle_seconds=0), "slurm.scale_down_idle_seconds: 0 is below 1"),
+    ("FMB-90", slurm(custom_settings={"AccountingStorageEnforce": "limits"}), slurm(accounting=False, custom_settings={"AccountingStorageEnforce": "limits"}), "slurm.custom_settings.AccountingStorageEnforce: is not read without accounting"),
     ("FMB-91", slurm(custom_settings={"PreemptMode": "REQUEUE"}), slurm(custom_settings={"PreemtMode": "REQUEUE"}), "slurm.custom_settings.PreemtMode: is not listed among the parameters that PCS takes; did you mean PreemptMode?"),
     ("FMB-91", {"slurm": None}, slurm(custom_settings={"GresTypes": "gpu"}), "GresTypes: is not listed"),
     ("FMB-92", {"orchestrator": Orchestrator.EKS, "home_given": False}, {"orchestrator": Orchestrator.EKS, "home_given": True}, "storage.home: is made, but pods of EKS do not mount it"),

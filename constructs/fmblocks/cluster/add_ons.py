@@ -46,6 +46,15 @@ CONFIGURATION: Mapping[str, Mapping[str, object]] = {
 }
 
 
+def laid_over(ours: Mapping[str, object], theirs: Mapping[str, object]) -> dict[str, object]:
+    """Settings with other ones over them, key by key: CoreDNS with more replicas stays on the system nodes."""
+    found = dict(ours)
+    for key, value in theirs.items():
+        old = found.get(key)
+        found[key] = laid_over(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return found
+
+
 @functools.cache
 def pinned(kubernetes_version: str) -> Mapping[str, str]:
     """The versions of our add-ons on a Kubernetes version; empty where none is pinned."""

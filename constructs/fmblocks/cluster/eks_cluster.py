@@ -17,9 +17,10 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct, DependencyGroup, IDependable
 
-from fmblocks._edge import check_arguments, fault, member, typed, unresolved, zone_of
+from fmblocks._edge import check_arguments, fault, instance_types, member, typed, unresolved, zone_of
+from fmblocks.catalog import normalise
 from fmblocks.cluster import rules
-from fmblocks.cluster.add_ons import ADD_ONS, CONFIGURATION, CORE, pinned
+from fmblocks.cluster.add_ons import ADD_ONS, CONFIGURATION, CORE, laid_over, pinned
 from fmblocks.cluster.eks_gpu_node_group import EksGpuNodeGroup
 from fmblocks.cluster.eks_launch_template import EksLaunchTemplate
 from fmblocks.cluster.settings import (
@@ -28,8 +29,10 @@ from fmblocks.cluster.settings import (
     AddOn,
     EndpointAccess,
     Kubernetes,
+    NodeGroup,
     NodeRole,
     Orchestrator,
+    Provisioner,
 )
 from fmblocks.findings import FindingsError
 
@@ -97,7 +100,7 @@ class EksCluster(eks.Cluster):
         system_node_group: the nodes of controllers.
 
     Raises:
-        FindingsError: rules EKS-01, EKS-03, FMB-78, FMB-79, FMB-82.
+        FindingsError: rules EKS-01, EKS-03, FMB-78, FMB-79, FMB-82, FMB-83.
     """
 
     @typed
@@ -132,7 +135,14 @@ class EksCluster(eks.Cluster):
             public_access_cidrs=tuple(public_access_cidrs),
             add_ons=tuple(map(_as_settings, add_ons)),
         )
-        _check(scope, settings, subnets, vpc_cidr, admins)
+        system = NodeGroup.model_construct(
+            name=SYSTEM.name,
+            role=NodeRole.SYSTEM,
+            instance_type=normalise(system_instance_type),
+            count=system_count,
+            provisioned_by=Provisioner.NODE_GROUP,
+        )
+        _check(scope, settings, subnets, vpc_cidr, admins, system)
         self.kubernetes_version = kubernetes_version
         self.service_cidr = service_cidr or rules.service_cidr_beside(vpc_cidr)
         access = eks.EndpointAccess.PRIVATE
@@ -219,7 +229,7 @@ class EksCluster(eks.Cluster):
         home = Construct(self, f"AddOn-{one.name}")
         if role is None and one.name in _ROLES:
             account, role = _ROLES[one.name][0], self._role(home, one.name)
-        values = one.configuration_values if one.configuration_values is not None else CONFIGURATION.get(one.name)
+        values = laid_over(CONFIGURATION.get(one.name, {}), one.configuration_values or {})
         resource = eks.CfnAddon(
             home,
             "Resource",
@@ -264,9 +274,13 @@ _ROLES: Mapping[str, tuple[str, tuple[str, ...], tuple[str, ...]]] = {
 }
 
 
+_SOME_ROLE = "arn:aws:iam::111122223333:role/Name"
+
+
 def _as_settings(one: EksAddOn) -> AddOn:
-    """What the rules look at."""
-    role = "its role" if one.role else None
+    """What the rules look at; of a role that is not known yet only that there is one."""
+    role = one.role.role_arn if one.role else None
+    role = _SOME_ROLE if role and unresolved(role) else role
     return AddOn.model_construct(name=one.name, version=one.version, role_arn=role, service_account=one.service_account)
 
 
@@ -309,7 +323,12 @@ def _cidr_of(vpc: ec2.IVpc) -> str | None:
 
 
 def _check(
-    scope: Construct, settings: Kubernetes, subnets: Sequence[ec2.ISubnet], vpc_cidr: str | None, admins: Sequence[str]
+    scope: Construct,
+    settings: Kubernetes,
+    subnets: Sequence[ec2.ISubnet],
+    vpc_cidr: str | None,
+    admins: Sequence[str],
+    system: NodeGroup,
 ) -> None:
     for at, arn in enumerate(admins):
         if unresolved(arn):
@@ -322,6 +341,8 @@ def _check(
         "availability_zones": [zone or f"subnet {at}" for at, zone in enumerate(zones)],
         "kubernetes": settings,
         "admins": tuple(admins),
+        "node_groups": [system],
+        "types": instance_types(scope),
     }
     ids: tuple[str, ...] = rules.EKS_CONSTRUCT
     if vpc_cidr is not None:
@@ -334,5 +355,7 @@ def _check(
         "kubernetes.public_access_cidrs": "public_access_cidrs",
         "kubernetes.add_ons": "add_ons",
         "access.admins": "admins",
+        "node_groups[0].count": "system_count",
+        "node_groups[0].instance_type": "system_instance_type",
     }
     check_arguments(scope, ids, values, names=names)

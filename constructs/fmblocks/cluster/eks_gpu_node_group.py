@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from datetime import datetime
 
@@ -12,7 +13,7 @@ from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
-from fmblocks._edge import member, typed
+from fmblocks._edge import check_arguments, fault, member, typed, unresolved
 from fmblocks.capacity.block_schedule import BlockSchedule, last_use
 from fmblocks.capacity.bought import CapacityBlock
 from fmblocks.capacity.settings import CapacityMode, Launch
@@ -22,10 +23,13 @@ from fmblocks.cluster.eks_launch_template import EksLaunchTemplate
 from fmblocks.cluster.prepared import PreparedCluster
 from fmblocks.cluster.settings import NodeRole, Orchestrator
 from fmblocks.compute.own_nodes import check_own_nodes
+from fmblocks.findings import FindingsError
 
 # What a pod has to tolerate to run on an accelerator: so that nothing else does. The keys are those of the resources,
 # which the device plugins of the vendors tolerate too.
 TAINTS: Mapping[str, str] = {"nvidia": "nvidia.com/gpu", "aws": "aws.amazon.com/neuron"}
+# Source: Kubernetes, *Labels and Selectors*.
+_LABEL = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
 _CAPACITY_TYPES = {CapacityMode.SPOT: "SPOT", CapacityMode.CAPACITY_BLOCK: "CAPACITY_BLOCK"}
 
 
@@ -68,9 +72,9 @@ class EksGpuNodeGroup(cdk.Resource):
     """Nodes of one launch template in one subnet, as a managed node group of EKS.
 
     Image, labels and taint follow from the type: NVIDIA, NVIDIA on ARM, Neuron, or plain for a type without
-    accelerators, whose nodes have no taint. Faulty nodes are
-    repaired, save GPUs on ARM. Where the capacity was reserved a node goes
-    before the next one comes (MINIMAL): there is no spare one. The nodes of an :class:`EksCluster` follow its version.
+    accelerators, whose nodes have no taint. Faulty nodes are repaired, save GPUs on ARM. Where the capacity was
+    reserved a node goes before the next one comes (MINIMAL): there is no spare one. The nodes of an :class:`EksCluster`
+    follow its version.
 
     With a :class:`CapacityBlock`, ``launch`` says when nodes start. scheduled: the group is made empty, EventBridge
     Scheduler fills it at the block's start and empties it 45 minutes before the end; EKS would do the latter 40 minutes
@@ -91,7 +95,7 @@ class EksGpuNodeGroup(cdk.Resource):
         block_schedule: what fills and empties the group; None without a block, or without its times.
 
     Raises:
-        FindingsError: rules CB-07, CB-15, CR-07, FMB-24, FMB-32, NET-05, PG-04.
+        FindingsError: rules CB-07, CB-15, CR-07, FMB-24, FMB-32, FMB-43, NET-05, PG-04; group_name is no label.
     """
 
     @typed
@@ -113,6 +117,10 @@ class EksGpuNodeGroup(cdk.Resource):
         super().__init__(scope, id)
         launch = member(Launch, launch, "launch")
         group_role = member(NodeRole, group_role, "group_role")
+        told = {"orchestrator": Orchestrator.EKS, "role": group_role}
+        check_arguments(self, ("FMB-43",), told, names={"role": "group_role"})
+        if not unresolved(group_name) and not re.fullmatch(_LABEL, group_name):
+            raise FindingsError([fault("group_name", f"{group_name} is no value of a label", "write one like gpu-1")])
         self.template = launch_template
         self.group_name, self.count = group_name, count
         self.instance_type = launch_template.instance_type

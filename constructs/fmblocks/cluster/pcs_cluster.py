@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -12,9 +13,10 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_pcs as pcs
 from constructs import Construct
 
-from fmblocks._edge import check_arguments, member, typed, zone_of
+from fmblocks._edge import check_arguments, fault, member, public_among, typed, unresolved, zone_of
 from fmblocks.cluster import rules
 from fmblocks.cluster.settings import DEFAULT_SLURM, ControllerSize, Orchestrator, Slurm
+from fmblocks.findings import FindingsError
 from fmblocks.network.self_rules import SelfRulesValidation
 
 # Source: Service Authorization Reference, AWS Parallel Computing Service: all of them take a cluster.
@@ -88,6 +90,8 @@ class PcsCluster(cdk.Resource):
             custom_settings=dict(slurm_custom_settings or {}),
         )
         self._check(settings, vpc_subnet)
+        if cluster_name is not None:
+            check_pcs_name("cluster_name", cluster_name, 40)
         self._connections = ec2.Connections(security_groups=list(security_groups))
         self.node.add_validation(SelfRulesValidation(self, security_groups, one_is_enough=True))
         custom = {**settings.custom_settings, **(_METRICS if rules.serves_metrics(settings) else {})}
@@ -161,6 +165,19 @@ class PcsCluster(cdk.Resource):
         if zone is not None:
             told = {"orchestrator": Orchestrator.PCS, "primary": zone}
             check_arguments(self, ("PCS-01",), told, names={"network.primary_availability_zone": "vpc_subnet"})
+        public = {"public_subnets": public_among([subnet], None)}
+        check_arguments(self, ("NET-05",), public, names={"subnets[0]": "vpc_subnet"})
+
+
+def check_pcs_name(key: str, name: str, most: int) -> None:
+    """Refuse a name that PCS refuses (its API: CreateCluster, CreateComputeNodeGroup, CreateQueue).
+
+    Raises:
+        FindingsError: with what PCS takes.
+    """
+    if not unresolved(name) and not re.fullmatch(rf"(?!pcs_)[A-Za-z][A-Za-z0-9-]{{2,{most - 1}}}", name):
+        text = f"{name} is no name of PCS: 3 to {most} letters, digits and hyphens, beginning with a letter"
+        raise FindingsError([fault(key, text, "rename it")])
 
 
 # Source: AWS PCS User Guide, *Slurm OpenMetrics*.

@@ -13,7 +13,7 @@ from constructs import Construct
 
 from fmblocks._edge import member, typed
 from fmblocks.capacity.settings import CapacityMode, Launch
-from fmblocks.cluster.pcs_cluster import IPcsCluster
+from fmblocks.cluster.pcs_cluster import IPcsCluster, check_pcs_name
 from fmblocks.cluster.pcs_launch_template import PcsLaunchTemplate
 from fmblocks.cluster.settings import Orchestrator
 from fmblocks.compute.own_nodes import check_own_nodes
@@ -43,7 +43,7 @@ class PcsComputeNodeGroup(cdk.Resource):
         slurm_custom_settings: Features, Weight, RealMemory… Default: none; GPUs are known to Slurm by the type.
 
     Raises:
-        FindingsError: rules CB-07, CB-15, CR-07, FMB-24, NET-05, PCS-06, PG-04.
+        FindingsError: rules CB-07, CB-15, CR-07, FMB-24, NET-05, PCS-06, PG-04; group_name is none that PCS takes.
     """
 
     @typed
@@ -62,6 +62,7 @@ class PcsComputeNodeGroup(cdk.Resource):
     ) -> None:
         super().__init__(scope, id)
         launch = member(Launch, launch, "launch")
+        check_pcs_name("group_name", group_name, 25)
         self.template = launch_template
         block = check_own_nodes(
             self,

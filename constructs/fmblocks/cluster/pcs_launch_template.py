@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from constructs import Construct
 
-from fmblocks._edge import check_arguments, instance_types, typed
+from fmblocks._edge import check_arguments, fault, instance_types, typed, unresolved
 from fmblocks.capacity.bought import ICapacity
 from fmblocks.cluster import rules
 from fmblocks.cluster.settings import Orchestrator
 from fmblocks.compute.images import pcs_image_parameter
 from fmblocks.compute.node_launch_template import NodeLaunchTemplate
 from fmblocks.compute.settings import Efa, EfaMode, Image, InterfaceType, NetworkInterface, Profile
+from fmblocks.findings import FindingsError
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
 from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem
 
@@ -116,6 +118,8 @@ class PcsLaunchTemplate(NodeLaunchTemplate):
         check_arguments(self, rules.PCS_TEMPLATE_CONSTRUCT, told, names={"image": "machine_image"})
         self.vpc_subnet = vpc_subnet
         self._subnet_id = vpc_subnet.subnet_id
+        if role is not None:
+            _check_path(role)
         self.role = role or iam.Role(self, "Role", assumed_by=iam.ServicePrincipal("ec2.amazonaws.com"), path=_PATH)
         for name in ("AmazonSSMManagedInstanceCore", "AWSPCSComputeNodePolicy"):
             self.role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(name))
@@ -144,3 +148,18 @@ class PcsLaunchTemplate(NodeLaunchTemplate):
     def grant_principal(self) -> iam.IPrincipal:
         """The role of the nodes."""
         return self.role.grant_principal
+
+
+def _check_path(role: iam.IRole) -> None:
+    """PCS looks at no other roles (rule PCS-05): nodes of one would not register."""
+    made = role.node.default_child
+    if isinstance(made, iam.CfnRole):
+        path, name = made.path or "/", str(cdk.Stack.of(role).resolve(made.role_name) or "")
+    elif unresolved(role.role_arn):
+        return
+    else:
+        folder, _, name = role.role_arn.partition(":role")[2].rpartition("/")
+        path = f"{folder}/"
+    if not unresolved(path) and not path.startswith(_PATH) and not name.startswith("AWSPCS"):
+        text = f"{role.node.path} has path {path}, where PCS does not look"
+        raise FindingsError([fault("role", text, f"give it path {_PATH}, or a name that begins with AWSPCS")])

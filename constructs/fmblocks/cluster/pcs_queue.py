@@ -9,7 +9,7 @@ from aws_cdk import aws_pcs as pcs
 from constructs import Construct
 
 from fmblocks._edge import fault, typed
-from fmblocks.cluster.pcs_cluster import IPcsCluster
+from fmblocks.cluster.pcs_cluster import IPcsCluster, check_pcs_name
 from fmblocks.cluster.pcs_compute_node_group import PcsComputeNodeGroup
 from fmblocks.findings import FindingsError
 
@@ -27,7 +27,7 @@ class PcsQueue(cdk.Resource):
         slurm_custom_settings: MaxTime, PriorityTier… Default: none.
 
     Raises:
-        FindingsError: no group.
+        FindingsError: no group; queue_name is none that PCS takes.
     """
 
     @typed
@@ -45,6 +45,7 @@ class PcsQueue(cdk.Resource):
         super().__init__(scope, id)
         if not compute_node_groups:
             raise FindingsError([fault("compute_node_groups", "is empty", "name the groups that run its jobs")])
+        check_pcs_name("queue_name", queue_name, 25)
         custom = {**({"Default": "YES"} if default else {}), **(slurm_custom_settings or {})}
         self.queue_name = queue_name
         self.resource = pcs.CfnQueue(

@@ -15,6 +15,7 @@ from fmblocks.capacity.rules import Bought
 from fmblocks.capacity.settings import Capacity, CapacityMode, Tenancy
 from fmblocks.cluster.add_ons import ADD_ONS, pinned_kubernetes
 from fmblocks.cluster.settings import (
+    ADD_ON_VERSION,
     BUILT,
     DEFAULT_SLURM,
     POD_ADDRESSES,
@@ -251,6 +252,7 @@ _READ_BY: dict[str, tuple[Orchestrator, ...]] = {
     "provisioned_by": (Orchestrator.EKS,),
     "extra_security_group_ids": (Orchestrator.EC2, Orchestrator.EKS, Orchestrator.PCS),
     "image_release_version": (Orchestrator.HYPERPOD_EKS,),
+    "access.admins": (Orchestrator.HYPERPOD_EKS, Orchestrator.EKS),
 }
 
 
@@ -690,13 +692,14 @@ def public_endpoint(*, kubernetes: Kubernetes | None) -> Iterator[Violation]:
     if not given:
         yield Violation(key, "is required with a public endpoint", "give the ranges of those who use kubectl")
     for at, one in enumerate(given):
-        if parse_cidr(one) is None:
+        if parse_cidr(one) is None or "/" not in one:
             yield Violation(f"{key}[{at}]", f"{one} is no IPv4 range", "write one like 203.0.113.0/24")
         elif one == "0.0.0.0/0":
             yield Violation(f"{key}[{at}]", f"{one} is everybody", "give the ranges of those who use kubectl")
 
 
-_PRINCIPAL = r"arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/[\w+=,.@/-]+"
+_ROLE = r"arn:aws[a-z-]*:iam::[0-9]{12}:role/[\w+=,.@/-]+"
+_PRINCIPAL = _ROLE.replace("role", "(role|user)")
 
 
 @rule("FMB-79")
@@ -726,7 +729,9 @@ def add_ons_pinned(*, orchestrator: Orchestrator, kubernetes: Kubernetes | None)
     named = {one.name for one in kubernetes.add_ons if one.version} if kubernetes else set()
     if left := [name for name in ADD_ONS if name not in named]:
         text = f"{version} has no pinned version of {', '.join(left)}: EKS takes its default of the day it is created"
-        yield Violation("kubernetes.version", text, f"take {' or '.join(pinned_kubernetes())}, or add them to add_ons")
+        hint = f"take {' or '.join(pinned_kubernetes())}, or add them to add_ons"
+        package = f"aws-cdk.lambda-layer-kubectl-v{version.removeprefix('1.')}"
+        yield Violation("kubernetes.version", text, f"{hint} and install {package}, its kubectl")
 
 
 @rule("FMB-82")
@@ -740,6 +745,11 @@ def add_ons_once(*, kubernetes: Kubernetes | None) -> Iterator[Violation]:
         if (one.role_arn is None) != (one.service_account is None):
             text = "role_arn and service_account go together"
             yield Violation(key, text, "give both, or none")
+        if one.role_arn is not None and not re.fullmatch(_ROLE, one.role_arn):
+            text = f"{one.role_arn} is the ARN of no IAM role"
+            yield Violation(f"{key}.role_arn", text, "it looks like arn:aws:iam::111122223333:role/Name")
+        if one.version is not None and not re.fullmatch(ADD_ON_VERSION, one.version):
+            yield Violation(f"{key}.version", f"{one.version} is no version", "it looks like v1.2.3-eksbuild.1")
 
 
 @rule("FMB-83")
@@ -879,11 +889,16 @@ def pcs_slurm(*, slurm: Slurm | None) -> Iterator[Violation]:
 
 
 @rule("FMB-88")
-def static_or_dynamic(*, orchestrator: Orchestrator, min_count: int | None, count: int) -> Iterator[Violation]:
+def static_or_dynamic(
+    *, orchestrator: Orchestrator, role: NodeRole, min_count: int | None, count: int
+) -> Iterator[Violation]:
     """Nodes of a PCS group are all there always, or all come with jobs."""
     if orchestrator is Orchestrator.PCS and min_count not in (None, 0, count) and count > 0:
         text = f"{min_count} of {count}: PCS keeps all nodes of a group, or starts them all with jobs"
         yield Violation("min_count", text, "write 0, or leave it out to keep all")
+    if orchestrator is Orchestrator.PCS and role is NodeRole.LOGIN and min_count == 0 < count:
+        text = "0, but no job starts a login node, which is in no queue"
+        yield Violation("min_count", text, "leave it out to keep all")
 
 
 @rule("FMB-89")
@@ -941,6 +956,10 @@ def pcs_settings(*, slurm: Slurm | None) -> Iterator[Violation]:
         elif not 1 <= slurm.accounting_purge_days <= 10000:
             text = f"{slurm.accounting_purge_days} is not between 1 and 10000"
             yield Violation("slurm.accounting_purge_days", text, "leave it out to keep records for ever")
+    if not slurm.accounting and "AccountingStorageEnforce" in slurm.custom_settings:
+        yield Violation(
+            "slurm.custom_settings.AccountingStorageEnforce", "is not read without accounting", "leave it out"
+        )
     if slurm.scale_down_idle_seconds is not None and slurm.scale_down_idle_seconds < 1:
         text = f"{slurm.scale_down_idle_seconds} is below 1"
         yield Violation("slurm.scale_down_idle_seconds", text, "write seconds, or leave it out")
@@ -1047,7 +1066,7 @@ WHOLE = ("EKS-01", "FMB-79", "FMB-80", "FMB-84", "FMB-92", "HP-29", "PCS-01", "R
 PCS_CONSTRUCT = ("FMB-90", "FMB-91", "PCS-02", "PCS-10")
 PCS_TEMPLATE_CONSTRUCT = ("FMB-44", "FMB-89")
 # Of an EKS cluster, at the construct.
-EKS_CONSTRUCT = ("EKS-01", "FMB-78", "FMB-79", "FMB-80", "FMB-81", "FMB-82")
+EKS_CONSTRUCT = ("EKS-01", "FMB-78", "FMB-79", "FMB-80", "FMB-81", "FMB-82", "FMB-83")
 # Where the file system stands.
 FILE_SYSTEM = ("FSX-26", "X-05")
 CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "X-04", *FILE_SYSTEM)

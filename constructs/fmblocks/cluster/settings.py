@@ -243,14 +243,17 @@ class EndpointAccess(StrEnum):
     PUBLIC_AND_PRIVATE = "public_and_private"
 
 
-def _json_object(value: str) -> str:
+def _json_object(value: object) -> object:
     try:
-        found = json.loads(value)
+        found = json.loads(value) if isinstance(value, str) else None
     except ValueError:
         found = None
     if not isinstance(found, dict):
-        raise PydanticCustomError("json_object", "takes a JSON object as text, like '{{\"replicaCount\": 2}}'")
+        raise PydanticCustomError("json_object", """takes a JSON object as text, like '{"replicaCount": 2}'""")
     return value
+
+
+ADD_ON_VERSION = r"v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+"
 
 
 class AddOn(Settings):
@@ -267,11 +270,12 @@ class AddOn(Settings):
     name: Annotated[Text, Field(description="as EKS calls it, for example aws-ebs-csi-driver")]
     version: Annotated[
         Text,
-        AfterValidator(spelled(r"v[0-9]+\.[0-9]+\.[0-9]+-eksbuild\.[0-9]+", "a version like v1.2.3-eksbuild.1")),
+        AfterValidator(spelled(ADD_ON_VERSION, "a version like v1.2.3-eksbuild.1")),
         Field(description="as EKS lists it: aws eks describe-addon-versions"),
     ]
     configuration_values: Annotated[
-        Annotated[Text, AfterValidator(_json_object)] | None, Field(description="JSON, as the add-on's schema has it")
+        Annotated[str, BeforeValidator(_json_object)] | None,
+        Field(description="JSON, as the add-on's schema has it; laid over ours"),
     ] = None
     role_arn: Annotated[Text | None, Field(description="of a role that its service account gets")] = None
     service_account: Annotated[Text | None, Field(description="with role_arn")] = None
@@ -287,6 +291,7 @@ class Kubernetes(Settings):
         "endpoint_access": "the key is endpoint",
         "endpoint_private_access": "the key is endpoint",
         "endpoint_public_access": "write endpoint: public_and_private",
+        "cluster_endpoint_public_access": "write endpoint: public_and_private",
         "cidr": "the key is service_cidr",
     }
 
@@ -302,10 +307,15 @@ class Kubernetes(Settings):
     kueue: Annotated[bool, Field(description="gang scheduling and queues: installs Kueue")] = False
     kube_ray: Annotated[bool, Field(description="Ray clusters: installs the KubeRay operator")] = False
     chart_registry: Annotated[
-        Text | None, Field(description="oci://… that holds the charts; default: where their projects publish them")
+        Annotated[Text, AfterValidator(spelled(r"oci://[^\s/]+(/\S+)?", "a registry like oci://host/path"))] | None,
+        Field(description="oci://… that holds the charts; default: where their projects publish them"),
     ] = None
     image_registry: Annotated[
-        Text | None, Field(description="registry that mirrors images of nvcr.io and public.ecr.aws; default: none")
+        Annotated[
+            Text, AfterValidator(spelled(r"[^\s/:]+(:[0-9]+)?(/\S+)?", "a registry like host/path, without https"))
+        ]
+        | None,
+        Field(description="registry that mirrors images of public ones; default: none"),
     ] = None
 
 

@@ -30,7 +30,7 @@ every_start() { # cloud-init runs user data once; LNet, /local and bind mounts a
 Description=Instance store, containers and Lustre of this node
 Wants=network-online.target
 After=network-online.target dlami-nvme.service
-Before=containerd.service docker.service
+Before=containerd.service docker.service slurmd.service
 
 [Service]
 Type=oneshot
@@ -126,12 +126,32 @@ lustre_over_efa() { # source: FSx for Lustre User Guide, Configuring EFA clients
   log "Lustre talks over EFA: ${chosen[*]}"
 }
 
+lustre_client() { # source: FSx for Lustre User Guide, Installing the Lustre client
+  local root=${FMBLOCKS_ROOT:-} key=/usr/share/keyrings/fsx-ubuntu-public-key.asc from release
+  if command -v dnf >/dev/null; then
+    retry 5 20 dnf install -y -q lustre-client
+    return
+  fi
+  release=$(awk -F= '$1 == "VERSION_CODENAME" {print $2}' "$root/etc/os-release")
+  from=https://fsx-lustre-client-repo
+  mkdir -p "$root/usr/share/keyrings" "$root/etc/apt/sources.list.d"
+  retry 5 20 curl -fsS -o "$root$key" "$from-public-keys.s3.amazonaws.com/fsx-ubuntu-public-key.asc" || return 1
+  echo "deb [signed-by=$key] $from.s3.amazonaws.com/ubuntu $release main" \
+    >"$root/etc/apt/sources.list.d/fsxlustreclientrepo.list"
+  apt_install "lustre-client-modules-$(uname -r)"
+}
+
+apt_install() { # apt_install PACKAGE
+  command -v apt-get >/dev/null || return 1
+  retry 5 20 apt-get update -q || return 1
+  DEBIAN_FRONTEND=noninteractive retry 5 20 apt-get install -y -q "$1"
+}
+
 mount_lustre() {
   local root=${FMBLOCKS_ROOT:-} source
   source=$FMBLOCKS_LUSTRE_DNS@tcp:/$FMBLOCKS_LUSTRE_NAME
   if ! command -v mount.lustre >/dev/null; then
-    command -v dnf >/dev/null || { log "the image has no Lustre client, and no dnf to install it"; return 1; }
-    retry 5 20 dnf install -y -q lustre-client || return 1
+    lustre_client || { log "the image has no Lustre client, and none could be installed"; return 1; }
   fi
   if [[ $FMBLOCKS_LUSTRE_EFA == true ]]; then
     lustre_over_efa || log "EFA for Lustre could not be set up: it is mounted over TCP"
@@ -149,8 +169,11 @@ mount_home() { # home directories over NFS; source: FSx for OpenZFS User Guide, 
   source=$FMBLOCKS_HOME_DNS:/fsx
   target=$root$FMBLOCKS_HOME_PATH
   if ! command -v mount.nfs4 >/dev/null; then
-    command -v dnf >/dev/null || { log "the image has no NFS client, and no dnf to install it"; return 1; }
-    retry 5 20 dnf install -y -q nfs-utils || return 1
+    if command -v dnf >/dev/null; then
+      retry 5 20 dnf install -y -q nfs-utils || return 1
+    else
+      apt_install nfs-common || { log "the image has no NFS client, and none could be installed"; return 1; }
+    fi
   fi
   mkdir -p "$target"
   mountpoint -q "$target" && return 0

@@ -11,7 +11,7 @@ from fmblocks.capacity.bought import CapacityBlock, ICapacity
 from fmblocks.capacity.settings import Capacity, Launch
 from fmblocks.catalog import parse_zone
 from fmblocks.cluster import rules as cluster_rules
-from fmblocks.cluster.settings import Orchestrator
+from fmblocks.cluster.settings import NodeRole, Orchestrator
 from fmblocks.compute import rules
 from fmblocks.compute.efa_placement_group import placement_of
 from fmblocks.compute.node_launch_template import NodeLaunchTemplate
@@ -49,14 +49,20 @@ def check_own_nodes(
             availability_zone=bought.availability_zone,
             start=block.start if block else None,
             end=block.end if block else None,
-            launch=launch if block else None,
+            launch=launch if block or launch is Launch.SCHEDULED else None,
         ),
         "orchestrator": orchestrator,
+        "role": NodeRole.COMPUTE,  # what logs in is no matter of a construct: whatever is in no queue
         # Where the subnet's zone is not told there is nothing to compare with.
         "primary": (bought.availability_zone if zone is None or _incomparable(zone, bought) else zone) or "",
         "public_subnets": public_among([subnet], None),
     }
-    names = {"capacity.availability_zone": "vpc_subnet", "subnets[0]": "vpc_subnet", "capacity.end": "capacity"}
+    names = {
+        "capacity.availability_zone": "vpc_subnet",
+        "subnets[0]": "vpc_subnet",
+        "capacity.end": "capacity",
+        "capacity.launch": "launch",
+    }
     ids = (*rules.FLEET_CONSTRUCT, *capacity_rules.FLEET_CONSTRUCT, *cluster_rules.OWN_NODES_CONSTRUCT, "NET-05")
     check_arguments(scope, ids, values, names=names)
     return block

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -35,6 +37,7 @@ class _Guarded:
     noun: str
     loss: str
     severity: Severity = Severity.ERROR
+    removal: Severity | None = None  # where taking it out of the project is less than replacing it
 
 
 _EMPTY = "the new one is empty"
@@ -49,7 +52,9 @@ _GUARDED: Mapping[str, _Guarded] = {
     "AWS::EKS::Cluster": _Guarded("FMB-49", "cluster", "everything that runs in it ends"),
     "AWS::PCS::Cluster": _Guarded("PCS-03", "cluster", "its jobs and its nodes end"),
     # The new one would have the old one's name, which is fixed: CloudFormation fails, and nothing has changed.
-    "AWS::PCS::ComputeNodeGroup": _Guarded("PCS-03", "node group", "its name is taken: rename the group"),
+    "AWS::PCS::ComputeNodeGroup": _Guarded(
+        "PCS-03", "node group", "its name is taken: rename the group", removal=Severity.WARNING
+    ),
     "AWS::EC2::VPC": _Guarded("FMB-49", "VPC", "everything in it has to move"),
     "AWS::AutoScaling::AutoScalingGroup": _Guarded("FMB-49", "fleet", "its nodes end", Severity.WARNING),
     "AWS::EKS::Nodegroup": _Guarded("EKS-05", "node group", "its nodes end", Severity.WARNING),
@@ -61,6 +66,8 @@ _GUARDED: Mapping[str, _Guarded] = {
     ),
     "AWS::APS::Scraper": _Guarded("AMP-05", "scraper", "it collects nothing meanwhile", Severity.WARNING),
 }
+_MANIFEST = "Custom::AWSCDK-EKS-KubernetesResource"
+_POOL = _Guarded("EKS-05", "node pool", "its nodes end", Severity.WARNING)
 # What a stack publishes was built on by another one.
 _BUILT_ON = ("AWS::EC2::Subnet", "AWS::EC2::SecurityGroup")
 _PUBLISHED = _Guarded("FMB-49", "published resource", "what was built on it follows it")
@@ -134,6 +141,9 @@ def _allowed(finding: Finding, allow: Collection[str]) -> bool:
 
 def _of_change(stack: StackChange, old: Template, change: Change, others: Iterable[Change]) -> Iterator[Finding]:
     guarded = _GUARDED.get(change.resource_type)
+    if change.resource_type == _MANIFEST and change.action is Action.REMOVE:
+        # The nodes of Karpenter's pools are in no template; taking the pool away ends them.
+        guarded = _POOL if _has_pool(resources(old)[change.logical_id]) else None
     if guarded is None and change.resource_type in _BUILT_ON and change.logical_id in _published_ids(old):
         noun = change.resource_type.rsplit("::", 1)[-1]
         guarded = replace(_PUBLISHED, noun=f"published {noun}")
@@ -146,9 +156,12 @@ def _of_change(stack: StackChange, old: Template, change: Change, others: Iterab
         if new := _renamed_to(stack, change, before, others):
             text += f": its construct is called {new} now, and CloudFormation makes a new one"
         hint = "give it its old name back" if new else "leave it in the project, or move what it holds first"
-        yield _finding(guarded.rule, guarded.severity, path, text, hint)
+        yield _finding(guarded.rule, guarded.removal or guarded.severity, path, text, hint)
         return
     after = resources(stack.new)[change.logical_id]
+    if all(cause.split(",")[0] == "ClusterId" for cause in change.causes):
+        # In another cluster its name is free; that the cluster goes is told already.
+        guarded = replace(guarded, loss="its nodes end", severity=guarded.removal or guarded.severity)
     if change.replacement is not Replacement.NO:
         sure = "would" if change.replacement is Replacement.YES else "may"
         causes = "; ".join(f"{cause} {_values(before, after, cause)}".rstrip() for cause in change.causes)
@@ -196,6 +209,26 @@ def _in_place(kind: str, path: str, before: Template, after: Template) -> Iterat
             yield _finding("FMB-49", Severity.WARNING, path, text, "wait for their jobs")
     if kind == _FILE_SYSTEM:
         yield from _of_file_system(path, before, after)
+    if kind == "AWS::EKS::Cluster":
+        yield from _of_kubernetes(path, before, after)
+
+
+def _has_pool(manifest: Template) -> bool:
+    return "karpenter.sh/" in json.dumps(at(manifest, "Manifest"))
+
+
+def _of_kubernetes(path: str, before: Template, after: Template) -> Iterator[Finding]:
+    """One minor version at a time, and no way back (rule FMB-95)."""
+    old, new = (_minor(at(one, "Version")) for one in (before, after))
+    if old is None or new is None or new in (old, old + 1):
+        return
+    text = f"Version {_values(before, after, 'Version')}, and a cluster goes up by one minor version at a time"
+    yield _finding("FMB-95", Severity.ERROR, path, text, f"write 1.{old}" + (f" or 1.{old + 1}" if new > old else ""))
+
+
+def _minor(value: object) -> int | None:
+    found = re.fullmatch(r"1\.([0-9]+)", str(value))
+    return int(found[1]) if found else None
 
 
 _VERSIONED = "VersioningConfiguration/Status"

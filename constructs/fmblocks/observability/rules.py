@@ -47,7 +47,9 @@ def unbuilt(
         unwanted |= {"collector", "scrape_interval", "scrape_timeout"}
     for key in _UNBUILT:
         if key in set(given) - unwanted:
-            yield Violation(key, _CHECKED_ONLY, "leave it out to deploy")
+            agents = orchestrator is Orchestrator.EKS and key.startswith("scrape")
+            hint = "leave it out to deploy, or write collector: agents" if agents else "leave it out to deploy"
+            yield Violation(key, _CHECKED_ONLY, hint)
     if alerts is not None and "repeat_interval" in alerts.model_fields_set:
         yield Violation("alerts.repeat_interval", _CHECKED_ONLY, "leave it out to deploy: alarms are told once")
 

@@ -144,6 +144,11 @@ def _pcs_part(arn: str, properties: Properties) -> Attributes:
     """A node group or a queue of a cluster that is there."""
     if not any(record.attributes["Id"] == properties["ClusterId"] for record in live("AWS::PCS::Cluster").values()):
         raise ValueError(f"The cluster {properties['ClusterId']} does not exist")
+    kind = "AWS::PCS::Queue" if "/queue/" in arn else "AWS::PCS::ComputeNodeGroup"
+    for other in live(kind).values():
+        same = [other.properties.get(key) == properties.get(key) for key in ("ClusterId", "Name")]
+        if all(same) and properties.get("Name"):
+            raise ValueError(f"{properties['Name']} already exists in the cluster {properties['ClusterId']}")
     return {"Arn": arn, "Id": arn.rsplit("/", 1)[1], "Status": "ACTIVE"}
 
 
