@@ -302,6 +302,7 @@ def _check_group(
         "orchestrator": training.orchestrator,
         "node_provisioning": training.provisioning,
         "capacity_mode": group.capacity.mode,
+        "emptied": training.orchestrator is not Orchestrator.PCS,
         "training_plan_arn": group.capacity.training_plan_arn,
         "placement_mode": group.placement.mode,
         "placement_group_name": group.placement.group_name,

@@ -24,6 +24,8 @@ def main(file: str) -> None:
             for one in cloudformation.describe_stack_resources(StackName=stack)["StackResources"]:
                 if one["ResourceType"] == "AWS::EC2::CapacityReservation":
                     print(f"  reservation {one['PhysicalResourceId']}: bills until the stack goes, used or not")
+                if one["ResourceType"].startswith(("AWS::EKS::Cluster", "AWS::EKS::Nodegroup", "AWS::PCS::")):
+                    print(f"  {one['ResourceType']:28} {one['PhysicalResourceId']}: {one['ResourceStatus']}")
         except ClientError:
             if "Capacity" in stack:
                 continue  # only projects that create reservations have one

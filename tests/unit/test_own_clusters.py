@@ -100,6 +100,7 @@ def test_a_cluster_in_a_vpc_of_your_own(stack: cdk.Stack, vpc: ec2.Vpc, fabric: 
 def test_what_a_cluster_refuses(vpc: ec2.Vpc, cluster: Any) -> None:
     for changed, id, said in (
         ({"subnets": vpc.private_subnets[:1]}, "EKS-01", "subnets: 1 zones: eks needs two"),
+        ({"subnets": vpc.public_subnets}, "NET-05", "subnets[0]: S/Vpc/PublicSubnet1 is public"),
         ({"endpoint": "public_and_private"}, "FMB-78", "public_access_cidrs: is required with a public endpoint"),
         ({"public_access_cidrs": ["203.0.113.0/24"]}, "FMB-78", "public_access_cidrs: 203.0.113.0/24 reach nothing"),
         ({"admins": ["Admin"]}, "FMB-79", "admins[0]: Admin is the ARN of no IAM role or user"),
@@ -225,6 +226,8 @@ def test_names_and_places_that_pcs_refuses(stack: cdk.Stack, vpc: ec2.Vpc, fabri
 
     with pytest.raises(fm.FindingsError, match="cluster_name: pcs_1 is no name of PCS: 3 to 40 letters"):
         cluster("Named", cluster_name="pcs_1")
+    with pytest.raises(fm.FindingsError, match="accounting_purge: is no whole number of days"):
+        cluster("Purged", accounting_purge=cdk.Duration.hours(5))
     with pytest.raises(fm.FindingsError, match="NET-05"):
         cluster("Public", vpc_subnet=vpc.public_subnets[0])
     made = cluster("Cluster")

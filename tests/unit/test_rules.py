@@ -390,7 +390,7 @@ def blocks(orchestrator: Orchestrator, *ids: str, count: int = 1) -> dict[str, A
         Group(f"g{index}", count=count, capacity=Capacity(mode="capacity_block", capacity_reservation_id=id))
         for index, id in enumerate(ids)
     ]
-    return {"orchestrator": orchestrator, "node_groups": groups}
+    return {"orchestrator": orchestrator, "node_groups": groups, "slurm": None}
 
 
 def spotty(orchestrator: Orchestrator, provisioning: str, mode: str = "spot") -> dict[str, Any]:
@@ -793,6 +793,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("PCS-01", {"orchestrator": Orchestrator.EC2, "primary": "us-west-2-lax-1a"}, {"orchestrator": Orchestrator.PCS, "primary": "us-west-2-lax-1a"}, "us-west-2-lax-1a is a Local Zone"),
     ("PCS-07", blocks(Orchestrator.PCS, "cr-1", "cr-2"), blocks(Orchestrator.PCS, "cr-1", "cr-1"), "node_groups[1].capacity.capacity_reservation_id: cr-1 serves g0 already"),
     ("PCS-07", blocks(Orchestrator.EC2, "cr-1", "cr-1"), blocks(Orchestrator.PCS, "cr-1", "cr-2", "cr-1"), "node_groups[2].capacity.capacity_reservation_id: cr-1 serves g0 already"),
+    ("PCS-07", {**blocks(Orchestrator.PCS, "cr-1"), "slurm": Slurm(version="24.05")}, {**blocks(Orchestrator.PCS, "cr-1"), "slurm": Slurm(version="23.11")}, "slurm.version: 23.11, and Capacity Blocks need Slurm 24.05; write '25.11'"),
     ("NET-02", room([Group(count=127)], 0, 4096), room([Group(count=128)], 0, 4096), "node_groups: 4096 addresses (gpu 4096) do not fit the 4091"),
     ("NET-02", room([Group(instance_type="m5.large", count=11)], 0, 16), room([Group(instance_type="m5.large", count=12)], 0, 16), "12 addresses (gpu 12) do not fit the 11"),
     ("NET-02", room([Group(count=1)], 90, 128), room([Group(count=1)], 92, 128), "124 addresses (gpu 32, file systems 92) do not fit the 123"),
@@ -900,8 +901,9 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-45", {"capacity": block(days=7), "now": day(11)}, {"capacity": scheduled(), "now": day(20)}, "write launch: now"),
     ("FMB-46", {"capacity": scheduled()}, {"capacity": Capacity(mode="capacity_block", launch="scheduled")}, "capacity.start: is required with launch scheduled"),
     ("FMB-46", {"capacity": BLOCK}, {"capacity": Capacity(mode="capacity_block", launch="scheduled", end="2026-12-10T11:30:00Z")}, "capacity.start: is required"),
-    ("FMB-47", {"capacity": block(days=1)}, {"capacity": BLOCK}, "capacity.end: is not given, so the nodes are not stopped before EC2 terminates them"),
-    ("FMB-47", {"capacity": ODCR}, {"capacity": Capacity(mode="capacity_block", start="2026-12-10T11:30:00Z")}, "give the block's end"),
+    ("FMB-47", {"capacity": block(days=1), "emptied": True}, {"capacity": BLOCK, "emptied": True}, "capacity.end: is not given, so the nodes are not stopped before EC2 terminates them"),
+    ("FMB-47", {"capacity": ODCR, "emptied": True}, {"capacity": Capacity(mode="capacity_block", start="2026-12-10T11:30:00Z"), "emptied": True}, "give the block's end"),
+    ("FMB-47", {"capacity": BLOCK, "emptied": False}, {"capacity": BLOCK, "emptied": True}, "is not given"),
     ("EFA-03", wired("p5.48xlarge", PRIMARY, nic(0, 1), nic(1, 0)), wired("p5.48xlarge", PRIMARY, nic(1, 0), nic(1, 1)), "network_interfaces[2]: efa-only at card 1, device 1: the card has an EFA interface already, at device 0"),
     ("EFA-03", wired("p5.48xlarge", PRIMARY, nic(1, 0), nic(1, 1, "interface")), wired("p5.48xlarge", nic(0, 0, "efa"), nic(0, 1)), "network_interfaces[1]: efa-only at card 0, device 1"),
     ("EFA-04", wired("p5.48xlarge", PRIMARY, nic(31, 1)), wired("p5.48xlarge", PRIMARY, nic(32, 0)), "network_interfaces[1].network_card_index: efa-only at card 32, device 0: p5.48xlarge has the cards 0 to 31"),

@@ -358,9 +358,9 @@ def schedule_told(*, capacity: Capacity) -> Iterator[Violation]:
 
 
 @rule("FMB-47")
-def end_told(*, capacity: Capacity) -> Iterator[Violation]:
-    """Nodes of a Capacity Block stop before EC2 terminates them."""
-    if capacity.mode is CapacityMode.CAPACITY_BLOCK and capacity.end is None:
+def end_told(*, capacity: Capacity, emptied: bool) -> Iterator[Violation]:
+    """Nodes of a Capacity Block stop before EC2 terminates them, where something stops them."""
+    if emptied and capacity.mode is CapacityMode.CAPACITY_BLOCK and capacity.end is None:
         text = "is not given, so the nodes are not stopped before EC2 terminates them"
         yield Violation("capacity.end", text, "give the block's end")
 

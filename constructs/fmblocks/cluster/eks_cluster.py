@@ -17,7 +17,7 @@ from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct, DependencyGroup, IDependable
 
-from fmblocks._edge import check_arguments, fault, instance_types, member, typed, unresolved, zone_of
+from fmblocks._edge import check_arguments, fault, instance_types, member, public_among, typed, unresolved, zone_of
 from fmblocks.catalog import normalise
 from fmblocks.cluster import rules
 from fmblocks.cluster.add_ons import ADD_ONS, CONFIGURATION, CORE, laid_over, pinned
@@ -344,7 +344,8 @@ def _check(
         "node_groups": [system],
         "types": instance_types(scope),
     }
-    ids: tuple[str, ...] = rules.EKS_CONSTRUCT
+    values["public_subnets"] = public_among(subnets, None)
+    ids: tuple[str, ...] = (*rules.EKS_CONSTRUCT, "NET-05")
     if vpc_cidr is not None:
         ids, values = (*ids, "EKS-03"), {**values, "cidr": vpc_cidr}
     names = {

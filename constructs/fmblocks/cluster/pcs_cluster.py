@@ -79,6 +79,8 @@ class PcsCluster(cdk.Resource):
     ) -> None:
         super().__init__(scope, id)
         size = member(ControllerSize, size, "size")
+        if accounting_purge is not None and accounting_purge.to_seconds() % 86_400:
+            raise FindingsError([fault("accounting_purge", "is no whole number of days", "pass Duration.days(…)")])
         settings = Slurm.model_construct(
             version=scheduler_version,
             size=size,

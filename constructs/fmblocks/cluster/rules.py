@@ -1029,10 +1029,16 @@ def pcs_zone(*, orchestrator: Orchestrator, primary: str) -> Iterator[Violation]
 
 
 @rule("PCS-07")
-def pcs_blocks(*, orchestrator: Orchestrator, node_groups: Sequence[Bought]) -> Iterator[Violation]:
-    """On PCS a Capacity Block serves one node group."""
+def pcs_blocks(
+    *, orchestrator: Orchestrator, slurm: Slurm | None, node_groups: Sequence[Bought]
+) -> Iterator[Violation]:
+    """On PCS a Capacity Block serves one node group, and Slurm is new enough to know it."""
     if orchestrator is not Orchestrator.PCS:
         return
+    blocks = any(group.capacity.mode is CapacityMode.CAPACITY_BLOCK for group in node_groups)
+    if blocks and slurm is not None and slurm.version is not None and slurm.version < "24.05":
+        text = f"{slurm.version}, and Capacity Blocks need Slurm 24.05"
+        yield Violation("slurm.version", text, f"write {DEFAULT_SLURM!r}")
     users: dict[str, str] = {}
     for index, group in enumerate(node_groups):
         block = group.capacity.capacity_reservation_id

@@ -52,6 +52,7 @@ def check_own_nodes(
             launch=launch if block or launch is Launch.SCHEDULED else None,
         ),
         "orchestrator": orchestrator,
+        "emptied": orchestrator is not Orchestrator.PCS,
         "role": NodeRole.COMPUTE,  # what logs in is no matter of a construct: whatever is in no queue
         # Where the subnet's zone is not told there is nothing to compare with.
         "primary": (bought.availability_zone if zone is None or _incomparable(zone, bought) else zone) or "",
