@@ -94,9 +94,10 @@ docs: setup ## write the generated pages of docs/
 	python docs/generate.py
 	python -m tests.comparison.compare
 
-bench: setup ## time and memory of the default app against an empty CDK app; cold starts of validate
+bench: setup ## time and memory of the app, cold starts of validate, the chains of slow resources
 	python benchmarks/synth.py
 	python benchmarks/validate.py
+	python benchmarks/critical_path.py
 
 lock: setup ## renew the hashed locks
 	uv pip compile --quiet --upgrade --generate-hashes --no-header --no-annotate --group dev pyproject.toml -o requirements/dev.lock
