@@ -560,6 +560,27 @@ def test_exported_files_are_released_by_schedule(large: Synthesized) -> None:
     assert trusted["Condition"]["StringEquals"]["aws:SourceArn"] == {"Fn::GetAtt": [group, "Arn"]}
 
 
+def test_events_of_hyperpod_reach_the_topic(large: Synthesized) -> None:
+    """Rule → topic of the foundation → its policy → the key's."""
+    (cluster,) = of_type(large.training, "AWS::SageMaker::Cluster")
+    (topic,) = [id for id, one in large.training["Parameters"].items() if "alerts/topic-arn" in one["Default"]]
+    rules = [one["Properties"] for one in of_type(large.training, "AWS::Events::Rule").values()]
+    told = {one["EventPattern"]["detail-type"][0]: one["EventPattern"] for one in rules}
+    assert set(told) == {"SageMaker HyperPod Cluster Node Health Event", "SageMaker HyperPod Cluster Event"}
+    assert told["SageMaker HyperPod Cluster Event"]["detail"] == {"EventDetails": {"EventLevel": ["Error"]}}
+    for one in rules:
+        assert one["EventPattern"]["source"] == ["aws.sagemaker"]
+        assert one["EventPattern"]["resources"] == [{"Fn::GetAtt": [cluster, "ClusterArn"]}]
+        assert [target["Arn"] for target in one["Targets"]] == [{"Ref": topic}]
+    (policy,) = of_type(large.foundation, "AWS::SNS::TopicPolicy").values()
+    allowed = {
+        one["Principal"]["Service"]
+        for one in policy["Properties"]["PolicyDocument"]["Statement"]
+        if one["Effect"] == "Allow"
+    }
+    assert allowed == {"cloudwatch.amazonaws.com", "events.amazonaws.com"}
+
+
 def test_alarms_of_storage_reach_the_topic(large: Synthesized) -> None:
     (topic,) = of_type(large.foundation, "AWS::SNS::Topic")
     alarms = {id: one["Properties"] for id, one in of_type(large.foundation, "AWS::CloudWatch::Alarm").items()}

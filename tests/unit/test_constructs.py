@@ -1041,7 +1041,8 @@ def test_a_topic_lets_the_alarms_of_the_account_publish(stack: cdk.Stack) -> Non
     fm.AlertTopic(stack, "Topic", email=["a@example.com"])
     (policy,) = find(stack, "AWS::SNS::TopicPolicy").values()
     statements = policy["Properties"]["PolicyDocument"]["Statement"]
-    (allowed,) = (one for one in statements if one["Effect"] == "Allow")
+    allowed, ruled = (one for one in statements if one["Effect"] == "Allow")
+    assert (ruled["Principal"], ruled["Action"]) == ({"Service": "events.amazonaws.com"}, "sns:Publish")
     assert (allowed["Principal"], allowed["Action"]) == ({"Service": "cloudwatch.amazonaws.com"}, "sns:Publish")
     assert allowed["Condition"]["StringEquals"] == {"aws:SourceAccount": "111122223333"}
     assert ":cloudwatch:us-west-2:111122223333:alarm:*" in json.dumps(allowed["Condition"]["ArnLike"])

@@ -11,6 +11,7 @@ from typing import Protocol
 import aws_cdk as cdk
 import jsii
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_events as events
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
@@ -282,6 +283,25 @@ class HyperPodSlurmCluster(cdk.Resource):
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let ``grantee`` look at the cluster and its nodes."""
         return _grant_read(self.cluster_arn, grantee)
+
+    def on_node_health(self, id: str, *, target: events.IRuleTarget) -> events.Rule:
+        """Tell ``target`` when HyperPod finds a node unhealthy, or healthy again.
+
+        The event names the node, why, and what HyperPod does or recommends. Source: SageMaker AI Developer Guide,
+        *SageMaker HyperPod cluster events reference*.
+        """
+        return self._rule(id, target, events.EventPattern(detail_type=["SageMaker HyperPod Cluster Node Health Event"]))
+
+    def on_error(self, id: str, *, target: events.IRuleTarget) -> events.Rule:
+        """Tell ``target`` of errors of provisioning, scaling and patching. Source: as for ``on_node_health``."""
+        detail = {"EventDetails": {"EventLevel": ["Error"]}}
+        pattern = events.EventPattern(detail_type=["SageMaker HyperPod Cluster Event"], detail=detail)
+        return self._rule(id, target, pattern)
+
+    def _rule(self, id: str, target: events.IRuleTarget, pattern: events.EventPattern) -> events.Rule:
+        rule = events.Rule(self, id, event_pattern=pattern, targets=[target])
+        rule.add_event_pattern(source=["aws.sagemaker"], resources=[self.cluster_arn])
+        return rule
 
     def _check(self, groups: Sequence[SlurmInstanceGroup], values: dict[str, object]) -> None:
         stack = cdk.Stack.of(self)

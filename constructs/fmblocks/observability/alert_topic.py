@@ -15,11 +15,11 @@ from fmblocks._edge import typed
 
 
 class AlertTopic(sns.Topic):
-    """An SNS topic for alarms of the account: TLS only, encrypted, with addresses that have to be confirmed once.
+    """An SNS topic for alarms and events: TLS only, encrypted, with addresses that have to be confirmed once.
 
     Args:
-        key: its policy must let CloudWatch use it, as :class:`ProjectKey` does: an alarm that cannot use the key is
-            dropped in silence. Default: the topic is not encrypted.
+        key: its policy must let CloudWatch and EventBridge use it, as :class:`ProjectKey` does: what cannot use the
+            key is dropped in silence. Default: the topic is not encrypted.
         email: addresses; each gets a message to confirm.
     """
 
@@ -41,6 +41,16 @@ class AlertTopic(sns.Topic):
                     "StringEquals": {"aws:SourceAccount": stack.account},
                     "ArnLike": {"aws:SourceArn": alarms},
                 },
+            )
+        )
+        # AWS shows no condition for rules of EventBridge (re:Post, *Why isn't my Amazon SNS topic receiving EventBridge
+        # notifications?*), and one that it does not support would drop every event in silence.
+        self.add_to_resource_policy(
+            iam.PolicyStatement(
+                sid="EventBridgeRules",
+                principals=[iam.ServicePrincipal("events.amazonaws.com")],
+                actions=["sns:Publish"],
+                resources=[self.topic_arn],
             )
         )
         for address in email:
