@@ -7,8 +7,11 @@ docs/adr/0002-stack-contract.md.
 from __future__ import annotations
 
 import aws_cdk as cdk
+from aws_cdk import aws_sns as sns
 from aws_cdk import aws_ssm as ssm
 from constructs import Construct
+
+from fmblocks.observability.settings import Alerts
 
 
 class Publisher(Construct):
@@ -39,6 +42,12 @@ class Subscriber:
     def value(self, name: str) -> str:
         """The value published under ``name`` (a token)."""
         return ssm.StringParameter.value_for_string_parameter(self._stack, parameter_name(self._foundation, name))
+
+    def alert_topic(self, scope: Construct, alerts: Alerts | None) -> sns.ITopic | None:
+        """Where the project's alarms and events go: its own topic, or the one that the foundation made for it."""
+        if alerts is None:
+            return None
+        return sns.Topic.from_topic_arn(scope, "Alerts", alerts.topic_arn or self.value("alerts/topic-arn"))
 
 
 def parameter_name(foundation: str, name: str) -> str:

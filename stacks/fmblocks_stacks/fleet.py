@@ -7,7 +7,6 @@ from typing import Any
 
 from aws_cdk import aws_cloudwatch_actions as actions
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_sns as sns
 from aws_cdk import aws_ssm as ssm
 from constructs import Construct
 
@@ -84,11 +83,9 @@ class GroupParts(Construct):
 
     def _watch(self, schedule: BlockSchedule | None) -> None:
         """Let the project's alarms say when a group was not filled or emptied."""
-        settings = self._project.observability.alerts
-        if schedule is None or settings is None:
+        topic = self._foundation.alert_topic(self, self._project.observability.alerts) if schedule else None
+        if schedule is None or topic is None:
             return
-        arn = settings.topic_arn or self._foundation.value("alerts/topic-arn")
-        topic = sns.Topic.from_topic_arn(self, "Alerts", arn)
         for alarm in schedule.alarms:
             alarm.add_alarm_action(actions.SnsAction(topic))
 

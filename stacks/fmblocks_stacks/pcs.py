@@ -82,7 +82,7 @@ class PcsTraining(Construct):
                     cluster=self.cluster,
                     queue_name=group.name,
                     compute_node_groups=[nodes],
-                    default=group.name == queued[0],  # by name: groups have no order,
+                    default=group.name == queued[0],  # groups have no order
                 )
         cdk.CfnOutput(self, "ClusterId", value=self.cluster.cluster_id).override_logical_id("ClusterId")
 

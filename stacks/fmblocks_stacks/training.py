@@ -10,7 +10,6 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
-from aws_cdk import aws_sns as sns
 from constructs import Construct
 
 from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster, SlurmInstanceGroup
@@ -151,12 +150,11 @@ class TrainingStack(cdk.Stack):
             node_provisioning=training.provisioning,
             volume_kms_key=self._key() if training.provisioning is NodeProvisioning.CONTINUOUS else None,
         )
-        if (alerts := self._project.observability.alerts) is not None:
-            arn = alerts.topic_arn or self._foundation.value("alerts/topic-arn")
-            topic = targets.SnsTopic(sns.Topic.from_topic_arn(self, "Alerts", arn))
+        if (topic := self._foundation.alert_topic(self, self._project.observability.alerts)) is not None:
+            target = targets.SnsTopic(topic)
             for rule in (
-                cluster.on_node_health("NodeHealth", target=topic),
-                cluster.on_error("Errors", target=topic),
+                cluster.on_node_health("NodeHealth", target=target),
+                cluster.on_error("Errors", target=target),
             ):
                 cdk.Annotations.of(rule).acknowledge_warning(
                     "@aws-cdk/aws-events:ruleUnresolvedEnvironment", "the foundation stands in the same Region"

@@ -303,6 +303,22 @@ def test_resources_that_nobody_has_are_not_counted(stack: cdk.Stack, imported: A
     assert [one["name"] for one in group["flavors"]] == ["cpu", "gpu"]
 
 
+def test_names_and_groups_of_a_pool(stack: cdk.Stack, vpc: ec2.Vpc, fabric: Any, cluster: Any) -> None:
+    usual = {
+        "karpenter": fm.Karpenter(stack, "Karpenter", cluster=cluster()),
+        "instance_type": "p5.48xlarge",
+        "max_count": 2,
+        "vpc_subnet": vpc.private_subnets[0],
+    }
+    with pytest.raises(fm.FindingsError, match="group_name: My Group! is no name of Kubernetes"):
+        fm.KarpenterNodePool(stack, "P1", group_name="My Group!", security_groups=[fabric], **usual)
+    with pytest.raises(fm.FindingsError, match="security_groups: is empty; pass an EfaSecurityGroup"):
+        fm.KarpenterNodePool(stack, "P2", group_name="gpu", security_groups=[], **usual)
+    plain = ec2.SecurityGroup(stack, "Plain", vpc=vpc)
+    pool = fm.KarpenterNodePool(stack, "P3", group_name="gpu", security_groups=[plain], **usual)
+    assert "EFA-12" in str(pool.node.validate())
+
+
 @pytest.mark.parametrize(
     ("changed", "id"),
     [

@@ -343,8 +343,8 @@ def _check(
         "admins": tuple(admins),
         "node_groups": [system],
         "types": instance_types(scope),
+        "public_subnets": public_among(subnets, None),
     }
-    values["public_subnets"] = public_among(subnets, None)
     ids: tuple[str, ...] = (*rules.EKS_CONSTRUCT, "NET-05")
     if vpc_cidr is not None:
         ids, values = (*ids, "EKS-03"), {**values, "cidr": vpc_cidr}

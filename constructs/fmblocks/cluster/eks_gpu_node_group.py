@@ -28,9 +28,20 @@ from fmblocks.findings import FindingsError
 # What a pod has to tolerate to run on an accelerator: so that nothing else does. The keys are those of the resources,
 # which the device plugins of the vendors tolerate too.
 TAINTS: Mapping[str, str] = {"nvidia": "nvidia.com/gpu", "aws": "aws.amazon.com/neuron"}
-# Source: Kubernetes, *Labels and Selectors*.
-_LABEL = r"[A-Za-z0-9]([A-Za-z0-9_.-]{0,61}[A-Za-z0-9])?"
+# Of a label's value and of an object's name at once: Kubernetes, *Labels and Selectors*, *Object Names and IDs*.
+_NAME = r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?"
 _CAPACITY_TYPES = {CapacityMode.SPOT: "SPOT", CapacityMode.CAPACITY_BLOCK: "CAPACITY_BLOCK"}
+
+
+def check_group_name(name: str) -> None:
+    """Refuse what nodes could not be labelled with.
+
+    Raises:
+        FindingsError: with an example.
+    """
+    if not unresolved(name) and not re.fullmatch(_NAME, name):
+        text = f"{name} is no name of Kubernetes: 63 small letters, digits, inner hyphens and dots at most"
+        raise FindingsError([fault("group_name", text, "write one like gpu-1")])
 
 
 def ami_type(kind: InstanceType) -> str:
@@ -95,7 +106,8 @@ class EksGpuNodeGroup(cdk.Resource):
         block_schedule: what fills and empties the group; None without a block, or without its times.
 
     Raises:
-        FindingsError: rules CB-07, CB-15, CR-07, FMB-24, FMB-32, FMB-43, NET-05, PG-04; group_name is no label.
+        FindingsError: rules CB-07, CB-15, CR-07, FMB-24, FMB-32, FMB-43, NET-05, PG-04; group_name is no name of
+            Kubernetes.
     """
 
     @typed
@@ -119,8 +131,7 @@ class EksGpuNodeGroup(cdk.Resource):
         group_role = member(NodeRole, group_role, "group_role")
         told = {"orchestrator": Orchestrator.EKS, "role": group_role}
         check_arguments(self, ("FMB-43",), told, names={"role": "group_role"})
-        if not unresolved(group_name) and not re.fullmatch(_LABEL, group_name):
-            raise FindingsError([fault("group_name", f"{group_name} is no value of a label", "write one like gpu-1")])
+        check_group_name(group_name)
         self.template = launch_template
         self.group_name, self.count = group_name, count
         self.instance_type = launch_template.instance_type

@@ -16,7 +16,6 @@ from fmblocks.cluster.settings import Orchestrator
 from fmblocks.compute.node_launch_template import NodeLaunchTemplate
 from fmblocks.compute.settings import EfaMode, InterfaceType, NetworkInterface, Profile
 from fmblocks.findings import FindingsError
-from fmblocks.network.self_rules import SelfRulesValidation
 
 
 class EksLaunchTemplate(NodeLaunchTemplate):
@@ -78,7 +77,8 @@ class EksLaunchTemplate(NodeLaunchTemplate):
             id,
             orchestrator=Orchestrator.EKS,
             instance_type=instance_type,
-            security_groups=[*security_groups, cluster.cluster_security_group],
+            security_groups=security_groups,
+            cluster_group=cluster.cluster_security_group,
             capacity=capacity,
             placement_group=placement_group,
             efa_mode=efa_mode,
@@ -88,12 +88,6 @@ class EksLaunchTemplate(NodeLaunchTemplate):
             secondary_device_index=secondary_device_index,
             network_interfaces=network_interfaces,
         )
-        if self.has_efa:
-            if not security_groups:
-                # That of the cluster lets all out by addresses, which EFA's traffic has none of.
-                raise FindingsError([fault("security_groups", "is empty", "pass an EfaSecurityGroup")])
-            # Of the cluster's own group nobody knows the rules.
-            self.node.add_validation(SelfRulesValidation(self, security_groups, one_is_enough=True))
         if image_id is not None and service_cidr is None:
             text = f"is required with an image of your own, {image_id}: EKS tells it nothing"
             raise FindingsError([fault("service_cidr", text, "pass that of the cluster")])

@@ -61,8 +61,6 @@ NODE_IMAGE = "al2023@v20260930"
 KARPENTER = Chart("oci://public.ecr.aws/karpenter/karpenter", "karpenter", "1.15.0")
 # Its kinds as a chart of their own: Helm changes those inside of a chart never again.
 KARPENTER_KINDS = Chart("oci://public.ecr.aws/karpenter/karpenter-crd", "karpenter-crd", KARPENTER.version)
-# Less than the 15 minutes of CDK's function, which would otherwise end without an answer: the stack waits an hour then.
-CHART_TIMEOUT = cdk.Duration.minutes(10)
 
 
 def mirrored(image: str, registry: str | None) -> str:
@@ -77,8 +75,3 @@ def efa_plugin_image(scope: Construct) -> str:
     """
     region = cdk.Stack.of(scope).region
     return f"{_EKS_ACCOUNTS.get(region, _EKS_ACCOUNT)}.dkr.ecr.{region}.{cdk.Aws.URL_SUFFIX}/{EFA_PLUGIN}"
-
-
-def chart_source(chart: Chart, registry: str | None) -> str:
-    """The repository to pull a chart from."""
-    return f"{registry.rstrip('/')}/{chart.name}" if registry else chart.repository

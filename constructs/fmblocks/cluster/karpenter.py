@@ -15,8 +15,8 @@ from fmblocks._edge import typed
 from fmblocks.cluster.add_ons import ROLE_LABEL
 from fmblocks.cluster.eks_cluster import pod_role
 from fmblocks.cluster.eks_gpu_node_group import eks_node_role
-from fmblocks.cluster.images import CHART_TIMEOUT, KARPENTER, KARPENTER_KINDS, chart_source
-from fmblocks.cluster.prepared import wait_until_ready
+from fmblocks.cluster.images import KARPENTER, KARPENTER_KINDS
+from fmblocks.cluster.pinned_chart import pinned_chart
 from fmblocks.cluster.settings import NodeRole
 
 # Actions, resources and the tags in conditions are those of Karpenter's own policy (karpenter.sh, *CloudFormation
@@ -115,27 +115,20 @@ class Karpenter(Construct):
             service_account="karpenter",
             role_arn=self.role.role_arn,
         )
-        kinds = eks.HelmChart(
+        kinds = pinned_chart(
             self,
             "Kinds",
-            cluster=self.cluster,
-            chart=KARPENTER_KINDS.name,
-            release="karpenter-crd",
-            repository=chart_source(KARPENTER_KINDS, chart_registry),
-            version=KARPENTER_KINDS.version,
+            cluster=cluster,
+            chart=KARPENTER_KINDS,
+            registry=chart_registry,
             namespace="kube-system",
-            wait=True,
-            timeout=CHART_TIMEOUT,
         )
-        wait_until_ready(kinds, cluster)
-        self.chart = eks.HelmChart(
+        self.chart = pinned_chart(
             self,
             "Chart",
-            cluster=self.cluster,
-            chart=KARPENTER.name,
-            release="karpenter",
-            repository=chart_source(KARPENTER, chart_registry),
-            version=KARPENTER.version,
+            cluster=cluster,
+            chart=KARPENTER,
+            registry=chart_registry,
             namespace="kube-system",
             values={
                 "settings": {
@@ -147,10 +140,7 @@ class Karpenter(Construct):
                 "nodeSelector": {ROLE_LABEL: NodeRole.SYSTEM.value},
             },
             skip_crds=True,
-            wait=True,
-            timeout=CHART_TIMEOUT,
         )
-        wait_until_ready(self.chart, cluster)
         self.chart.node.add_dependency(kinds, association, self.role, entry)
 
     def _statements(self) -> list[iam.PolicyStatement]:

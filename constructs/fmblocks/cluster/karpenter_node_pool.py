@@ -13,7 +13,7 @@ from fmblocks._edge import check_arguments, fault, instance_types, member, typed
 from fmblocks.capacity.bought import ICapacity, OnDemandCapacity
 from fmblocks.capacity.settings import Capacity, CapacityMode, Tenancy
 from fmblocks.catalog import InstanceType, normalise
-from fmblocks.cluster.eks_gpu_node_group import TAINTS, node_labels
+from fmblocks.cluster.eks_gpu_node_group import TAINTS, check_group_name, node_labels
 from fmblocks.cluster.images import NODE_IMAGE
 from fmblocks.cluster.karpenter import Karpenter
 from fmblocks.cluster.settings import NodeRole
@@ -21,6 +21,7 @@ from fmblocks.compute.efa_placement_group import placement_of
 from fmblocks.compute.interfaces import layout
 from fmblocks.compute.settings import Efa, EfaMode, Profile
 from fmblocks.findings import FindingsError
+from fmblocks.network.self_rules import SelfRulesValidation
 
 # Karpenter calls what was reserved so, Capacity Blocks too (karpenter.sh, *Utilizing ODCRs*).
 _CAPACITY_TYPES = {CapacityMode.ON_DEMAND: "on-demand", CapacityMode.SPOT: "spot"}
@@ -40,7 +41,7 @@ class KarpenterNodePool(Construct):
         instance_type: EC2 name.
         max_count: nodes at most.
         vpc_subnet: the one private subnet.
-        security_groups: carried beside the cluster's.
+        security_groups: carried beside the cluster's; one is open to itself where nodes have EFA.
         capacity: where the instances come from. Default: on demand.
         placement_group: where they stand; by its name. Default: that of the capacity, else none.
         efa_mode: none leaves EFA out. Default: auto, all that the type has.
@@ -50,7 +51,8 @@ class KarpenterNodePool(Construct):
         tags: of instances, volumes and interfaces; those of the stack do not reach what Karpenter makes. Default: none.
 
     Raises:
-        FindingsError: rules CB-02, EFA-02, EFA-25, FMB-09, FMB-25, PG-07, X-01, X-03.
+        FindingsError: rules CB-02, EFA-02, EFA-25, FMB-09, FMB-25, PG-07, X-01, X-03; group_name is no name of
+            Kubernetes.
     """
 
     @typed
@@ -74,6 +76,7 @@ class KarpenterNodePool(Construct):
         tags: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(scope, id)
+        check_group_name(group_name)
         bought: ICapacity = capacity or OnDemandCapacity()
         place = placement_group or bought.placement_group
         efa = Efa(
@@ -111,6 +114,10 @@ class KarpenterNodePool(Construct):
         self.group_name, self.instance_type, self.count = group_name, name, max_count
         self.efa_interfaces = sum(one.interface_type.has_efa for one in interfaces)
         with_efa = any(one.interface_type.has_efa for one in interfaces)
+        if with_efa:
+            if not security_groups:
+                raise FindingsError([fault("security_groups", "is empty", "pass an EfaSecurityGroup")])
+            self.node.add_validation(SelfRulesValidation(self, security_groups, one_is_enough=True))
         groups = [*security_groups, karpenter.cluster.cluster_security_group]
         spec: dict[str, Any] = {
             "amiSelectorTerms": [{"alias": NODE_IMAGE}],

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import cast
-
 from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from fmblocks._edge import typed
 from fmblocks.cluster.add_ons import ROLE_LABEL
-from fmblocks.cluster.images import CHART_TIMEOUT, KUBE_RAY, KUBE_RAY_IMAGE, chart_source, mirrored
-from fmblocks.cluster.prepared import wait_until_ready
+from fmblocks.cluster.images import KUBE_RAY, KUBE_RAY_IMAGE, mirrored
+from fmblocks.cluster.pinned_chart import pinned_chart
 from fmblocks.cluster.settings import NodeRole
 
 
@@ -36,20 +34,15 @@ class KubeRay(Construct):
         image_registry: str | None = None,
     ) -> None:
         super().__init__(scope, id)
-        self.chart = eks.HelmChart(
+        self.chart = pinned_chart(
             self,
             "Chart",
-            cluster=cast(eks.ICluster, cluster),
-            chart=KUBE_RAY.name,
-            release="kuberay-operator",
-            repository=chart_source(KUBE_RAY, chart_registry),
-            version=KUBE_RAY.version,
+            cluster=cluster,
+            chart=KUBE_RAY,
+            registry=chart_registry,
             namespace="kuberay-operator",
             values={
                 "nodeSelector": {ROLE_LABEL: NodeRole.SYSTEM.value},
                 **({"image": {"repository": mirrored(KUBE_RAY_IMAGE, image_registry)}} if image_registry else {}),
             },
-            wait=True,
-            timeout=CHART_TIMEOUT,
         )
-        wait_until_ready(self.chart, cluster)

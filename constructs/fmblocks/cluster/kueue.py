@@ -10,11 +10,11 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from fmblocks._edge import check_arguments, fault, instance_types, typed
-from fmblocks.catalog import InstanceType, Types, normalise
+from fmblocks.catalog import InstanceType, normalise
 from fmblocks.cluster.add_ons import GROUP_LABEL, ROLE_LABEL
 from fmblocks.cluster.eks_gpu_node_group import TAINTS
-from fmblocks.cluster.images import CHART_TIMEOUT, KUEUE, KUEUE_IMAGE, chart_source, mirrored
-from fmblocks.cluster.prepared import wait_until_ready
+from fmblocks.cluster.images import KUEUE, KUEUE_IMAGE, mirrored
+from fmblocks.cluster.pinned_chart import pinned_chart
 from fmblocks.cluster.settings import NodeRole
 from fmblocks.findings import FindingsError
 
@@ -75,34 +75,29 @@ class Kueue(Construct):
         known = instance_types(self)
         for group in groups:
             check_arguments(self, ("FMB-09",), {"instance_type": normalise(group.instance_type), "types": known})
-        quotas = {group.group_name: _quota(group, known[normalise(group.instance_type)]) for group in groups}
+        kinds = {group.group_name: known[normalise(group.instance_type)] for group in groups}
+        quotas = {group.group_name: _quota(group, kinds[group.group_name]) for group in groups}
         uncounted = [one for one in ("cpu", "memory") if any(one not in quota for quota in quotas.values())]
         manager: dict[str, Any] = {"nodeSelector": {ROLE_LABEL: NodeRole.SYSTEM.value}}
         if image_registry:
             manager["manager"] = {"image": {"repository": mirrored(KUEUE_IMAGE, image_registry)}}
-        self.chart = eks.HelmChart(
+        self.chart = pinned_chart(
             self,
             "Chart",
-            cluster=cast(eks.ICluster, cluster),
-            chart=KUEUE.name,
-            release="kueue",
-            repository=chart_source(KUEUE, chart_registry),
-            version=KUEUE.version,
+            cluster=cluster,
+            chart=KUEUE,
+            registry=chart_registry,
             namespace="kueue-system",
             values={
                 "controllerManager": manager,
                 "managerConfig": {"controllerManagerConfigYaml": yaml.safe_dump(_config(uncounted), sort_keys=False)},
             },
-            # Its webhook has to answer before a queue can be made.
-            wait=True,
-            timeout=CHART_TIMEOUT,
         )
-        wait_until_ready(self.chart, cluster)
         self.queues = eks.KubernetesManifest(
             self,
             "Queues",
             cluster=cast(eks.ICluster, cluster),
-            manifest=queues(groups, known, name=queue_name, namespace=namespace),
+            manifest=_queues(kinds, quotas, name=queue_name, namespace=namespace),
         )
         self.queues.node.add_dependency(self.chart)
 
@@ -139,10 +134,10 @@ def _config(uncounted: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def queues(groups: Sequence[IQueuedNodes], types: Types, *, name: str, namespace: str) -> list[dict[str, Any]]:
+def _queues(
+    kinds: Mapping[str, InstanceType], quotas: Mapping[str, Mapping[str, str]], *, name: str, namespace: str
+) -> list[dict[str, Any]]:
     """A flavor for each group, a queue over them, and the door to it in a namespace."""
-    kinds = {group.group_name: types[normalise(group.instance_type)] for group in groups}
-    quotas = {group.group_name: _quota(group, kinds[group.group_name]) for group in groups}
     # A flavor names every resource of its queue.
     covered = [
         resource

@@ -66,11 +66,9 @@ class NodeLaunchTemplate(cdk.Resource):
         efa_profile: Profile | None,
         secondary_device_index: int | None,
         network_interfaces: Sequence[NetworkInterface],
+        cluster_group: ec2.ISecurityGroup | None = None,
     ) -> None:
         super().__init__(scope, id)
-        if not security_groups:
-            # Interfaces without groups get the default one of the VPC, which lets no EFA traffic out.
-            raise FindingsError([fault("security_groups", "is empty", "pass an EfaSecurityGroup")])
         self.capacity: ICapacity = capacity or OnDemandCapacity()
         self.placement_group = placement_group or self.capacity.placement_group
         self.instance_type = normalise(instance_type)
@@ -90,8 +88,12 @@ class NodeLaunchTemplate(cdk.Resource):
         self._orchestrator = orchestrator
         self.tags = cdk.TagManager(cdk.TagType.STANDARD, "AWS::EC2::LaunchTemplate")
         self._launch_template: ec2.ILaunchTemplate | None = None
-        self._connections = ec2.Connections(security_groups=list(security_groups))
-        self.security_groups = tuple(security_groups)
+        # That of a cluster lets all out by addresses, which EFA's traffic has none of: it cannot stand alone.
+        self.security_groups = (*security_groups, *([cluster_group] if cluster_group is not None else []))
+        if not security_groups and (self.has_efa or not self.security_groups):
+            # Interfaces without groups get the default one of the VPC, which lets no EFA traffic out either.
+            raise FindingsError([fault("security_groups", "is empty", "pass an EfaSecurityGroup")])
+        self._connections = ec2.Connections(security_groups=list(self.security_groups))
         if self.has_efa:
             # The rules of all groups of an interface count together.
             self.node.add_validation(SelfRulesValidation(self, security_groups, one_is_enough=True))

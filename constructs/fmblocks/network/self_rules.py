@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import aws_cdk as cdk
 import jsii
 from aws_cdk import aws_ec2 as ec2
-from constructs import IValidation
+from constructs import Construct, IValidation
 
 from fmblocks._edge import suppressed
 from fmblocks.findings import check
@@ -25,7 +24,7 @@ class SelfRulesValidation:
     """
 
     def __init__(
-        self, carrier: cdk.Resource, groups: Sequence[ec2.ISecurityGroup], *, one_is_enough: bool = False
+        self, carrier: Construct, groups: Sequence[ec2.ISecurityGroup], *, one_is_enough: bool = False
     ) -> None:
         self._carrier = carrier
         self._one_is_enough = one_is_enough
