@@ -5,6 +5,8 @@ SHELL := /bin/bash
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PROJECT ?= projects/slurm-p5en.yaml
+# A local AWS runs no chart: one of ours stands for HyperPod's, which `fmblocks chart pull` fetches.
+CHARTS ?= -c charts=tests/charts
 # Two machines' worth of work fits two cores; pytest-xdist takes the number.
 WORKERS ?= 2
 
@@ -45,7 +47,7 @@ node_modules/.done: .venv/.done package-lock.json
 
 deploy-local: setup ## put TrainingStack into a local AWS (PROJECT=projects/….yaml picks another project)
 	@echo "== deploying $(PROJECT) into a local AWS; nothing leaves this machine"
-	$(IN_LOCAL_AWS) npx cdk deploy TrainingStack -c project=$(PROJECT) --progress events
+	$(IN_LOCAL_AWS) npx cdk deploy TrainingStack -c project=$(PROJECT) $(CHARTS) --progress events
 	@printf '%s\n' '' \
 	  '== TrainingStack is deployed, in the local AWS. Look around with any AWS tool, for example' \
 	  '   .venv/bin/fmblocks local run -- npx cdk list --long -c project=$(PROJECT)' \
@@ -56,10 +58,10 @@ deploy-local: setup ## put TrainingStack into a local AWS (PROJECT=projects/….
 	  '== make destroy-local PROJECT=$(PROJECT) removes TrainingStack again; with ALL=1 all stacks: a CapacityStack bills until then'
 
 destroy-local: setup ## remove TrainingStack from the local AWS; ALL=1 unlocks and removes all stacks
-	$(IN_LOCAL_AWS) npx cdk destroy TrainingStack -c project=$(PROJECT) --force
+	$(IN_LOCAL_AWS) npx cdk destroy TrainingStack -c project=$(PROJECT) $(CHARTS) --force
 ifeq ($(ALL),1)
 	$(IN_LOCAL_AWS) python docs/examples/unlock.py $(PROJECT)
-	$(IN_LOCAL_AWS) npx cdk destroy --all -c project=$(PROJECT) --force
+	$(IN_LOCAL_AWS) npx cdk destroy --all -c project=$(PROJECT) $(CHARTS) --force
 	@echo '== what is kept: data, its key, and the network it stands on'
 	$(IN_LOCAL_AWS) python docs/examples/look_around.py $(PROJECT)
 endif

@@ -45,7 +45,7 @@ def main() -> None:
     context = json.loads((ROOT / "cdk.json").read_text())["context"]
     for project in sorted((ROOT / "projects").glob("*.yaml")):
         with tempfile.TemporaryDirectory() as out:
-            told = json.dumps({**context, "project": str(project)})
+            told = json.dumps({**context, "project": str(project), "charts": str(ROOT / "tests/charts")})
             environment = {**os.environ, "CDK_OUTDIR": out, "CDK_CONTEXT_JSON": told}
             subprocess.run([sys.executable, "app.py"], cwd=ROOT, env=environment, check=True, stderr=subprocess.DEVNULL)
             print(f"\n{project.stem}")

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parent.parent
+# A chart of our own stands for HyperPod\'s, which only a git repository of AWS has.
+CHARTS = ROOT / "tests/charts"
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +24,7 @@ def root() -> Path:
 def cdk_context() -> dict[str, Any]:
     """The feature flags of cdk.json: without them a test sees another template than ``cdk synth`` writes."""
     context: dict[str, Any] = json.loads((ROOT / "cdk.json").read_text())["context"]
-    return context
+    return {**context, "charts": str(CHARTS)}
 
 
 @pytest.fixture

@@ -21,14 +21,24 @@ if TYPE_CHECKING:
     from fmblocks.capacity.settings import Launch as Launch
     from fmblocks.capacity.settings import Match as Match
     from fmblocks.capacity.settings import Tenancy as Tenancy
+    from fmblocks.cluster.compute_quota import ComputeQuota as ComputeQuota
+    from fmblocks.cluster.compute_quota import QuotaOfType
     from fmblocks.cluster.device_plugins import DevicePlugins as DevicePlugins
     from fmblocks.cluster.eks_cluster import EksAddOn
     from fmblocks.cluster.eks_cluster import EksCluster as EksCluster
     from fmblocks.cluster.eks_gpu_node_group import EksGpuNodeGroup as EksGpuNodeGroup
     from fmblocks.cluster.eks_launch_template import EksLaunchTemplate as EksLaunchTemplate
+    from fmblocks.cluster.hyperpod_add_ons import HyperPodAddOns as HyperPodAddOns
+    from fmblocks.cluster.hyperpod_cluster import HyperPodCluster
+    from fmblocks.cluster.hyperpod_cluster import IHyperPodCluster as IHyperPodCluster
+    from fmblocks.cluster.hyperpod_dependencies import HyperPodDependencies as HyperPodDependencies
+    from fmblocks.cluster.hyperpod_eks_cluster import HyperPodEksCluster as HyperPodEksCluster
+    from fmblocks.cluster.hyperpod_eks_cluster import RestrictedInstanceGroup
+    from fmblocks.cluster.hyperpod_instance_group import EksInstanceGroup, HyperPodInstanceGroup, NodePatching
+    from fmblocks.cluster.hyperpod_instance_group import SlurmInstanceGroup as SlurmInstanceGroup
+    from fmblocks.cluster.hyperpod_node_pool import HyperPodNodePool as HyperPodNodePool
+    from fmblocks.cluster.hyperpod_nodes_ready import HyperPodNodesReady as HyperPodNodesReady
     from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster as HyperPodSlurmCluster
-    from fmblocks.cluster.hyperpod_slurm_cluster import IHyperPodCluster as IHyperPodCluster
-    from fmblocks.cluster.hyperpod_slurm_cluster import SlurmInstanceGroup as SlurmInstanceGroup
     from fmblocks.cluster.karpenter import Karpenter as Karpenter
     from fmblocks.cluster.karpenter_node_pool import KarpenterNodePool as KarpenterNodePool
     from fmblocks.cluster.kube_ray import KubeRay as KubeRay
@@ -41,10 +51,12 @@ if TYPE_CHECKING:
     from fmblocks.cluster.pcs_compute_node_group import PcsComputeNodeGroup as PcsComputeNodeGroup
     from fmblocks.cluster.pcs_launch_template import PcsLaunchTemplate as PcsLaunchTemplate
     from fmblocks.cluster.pcs_queue import PcsQueue as PcsQueue
-    from fmblocks.cluster.settings import ControllerSize, EndpointAccess
+    from fmblocks.cluster.scheduler_policy import SchedulerPolicy as SchedulerPolicy
+    from fmblocks.cluster.settings import ControllerSize, EndpointAccess, HyperPodAddOn, PatchingStrategy, TieredStorage
     from fmblocks.cluster.settings import NodeProvisioning as NodeProvisioning
     from fmblocks.cluster.settings import NodeRecovery as NodeRecovery
     from fmblocks.cluster.settings import NodeRole as NodeRole
+    from fmblocks.cluster.team_access import TeamAccess as TeamAccess
     from fmblocks.compute.efa_launch_template import EfaLaunchTemplate as EfaLaunchTemplate
     from fmblocks.compute.efa_placement_group import EfaPlacementGroup as EfaPlacementGroup
     from fmblocks.compute.fixed_image import FixedImage as FixedImage
@@ -58,6 +70,8 @@ if TYPE_CHECKING:
     from fmblocks.findings import Finding as Finding
     from fmblocks.findings import FindingsError as FindingsError
     from fmblocks.governance.project_key import ProjectKey as ProjectKey
+    from fmblocks.governance.settings import Preemption
+    from fmblocks.governance.settings import Sharing as Sharing
     from fmblocks.network.addresses import ZoneAddresses as ZoneAddresses
     from fmblocks.network.cluster_vpc import ClusterVpc as ClusterVpc
     from fmblocks.network.cluster_vpc import IClusterVpc, PrivateSubnet
@@ -92,6 +106,25 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "TieredStorage": "cluster.settings",
+    "Preemption": "governance.settings",
+    "Sharing": "governance.settings",
+    "TeamAccess": "cluster.team_access",
+    "SchedulerPolicy": "cluster.scheduler_policy",
+    "QuotaOfType": "cluster.compute_quota",
+    "ComputeQuota": "cluster.compute_quota",
+    "HyperPodNodePool": "cluster.hyperpod_node_pool",
+    "PatchingStrategy": "cluster.settings",
+    "HyperPodAddOn": "cluster.settings",
+    "HyperPodAddOns": "cluster.hyperpod_add_ons",
+    "HyperPodNodesReady": "cluster.hyperpod_nodes_ready",
+    "HyperPodDependencies": "cluster.hyperpod_dependencies",
+    "RestrictedInstanceGroup": "cluster.hyperpod_eks_cluster",
+    "HyperPodEksCluster": "cluster.hyperpod_eks_cluster",
+    "NodePatching": "cluster.hyperpod_instance_group",
+    "EksInstanceGroup": "cluster.hyperpod_instance_group",
+    "HyperPodInstanceGroup": "cluster.hyperpod_instance_group",
+    "HyperPodCluster": "cluster.hyperpod_cluster",
     "EksMetricsCollector": "observability.eks_metrics_collector",
     "ControllerSize": "cluster.settings",
     "EndpointAccess": "cluster.settings",
@@ -157,7 +190,7 @@ _HOMES = {
     "Finding": "findings",
     "FindingsError": "findings",
     "HyperPodSlurmCluster": "cluster.hyperpod_slurm_cluster",
-    "IHyperPodCluster": "cluster.hyperpod_slurm_cluster",
+    "IHyperPodCluster": "cluster.hyperpod_cluster",
     "ILustreFileSystem": "storage.lustre_file_system",
     "IMetricsWorkspace": "observability.metrics_workspace",
     "LifecycleBundle": "cluster.lifecycle_bundle",
@@ -171,7 +204,7 @@ _HOMES = {
     "Project": "project",
     "ProjectKey": "governance.project_key",
     "NodeRole": "cluster.settings",
-    "SlurmInstanceGroup": "cluster.hyperpod_slurm_cluster",
+    "SlurmInstanceGroup": "cluster.hyperpod_instance_group",
     "StorageType": "storage.settings",
     "ZoneAddresses": "network.addresses",
 }
@@ -183,6 +216,7 @@ __all__ = [
     "CapacityReservation",
     "CapacityReservationGroup",
     "ClusterVpc",
+    "ComputeQuota",
     "ControllerSize",
     "DataBucket",
     "DataCompressionType",
@@ -200,6 +234,7 @@ __all__ = [
     "EksAddOn",
     "EksCluster",
     "EksGpuNodeGroup",
+    "EksInstanceGroup",
     "EksLaunchTemplate",
     "EksMetricsCollector",
     "EndpointAccess",
@@ -207,6 +242,14 @@ __all__ = [
     "FindingsError",
     "FixedImage",
     "GpuFleet",
+    "HyperPodAddOn",
+    "HyperPodAddOns",
+    "HyperPodCluster",
+    "HyperPodDependencies",
+    "HyperPodEksCluster",
+    "HyperPodInstanceGroup",
+    "HyperPodNodePool",
+    "HyperPodNodesReady",
     "HyperPodSlurmCluster",
     "ICapacity",
     "IClusterVpc",
@@ -236,6 +279,7 @@ __all__ = [
     "MetricsWorkspace",
     "NetworkInterface",
     "NetworkInterfaceType",
+    "NodePatching",
     "NodeProvisioning",
     "NodeRecovery",
     "NodeRole",
@@ -244,19 +288,27 @@ __all__ = [
     "OpenZfsDeploymentType",
     "OpenZfsFileSystem",
     "OpenZfsSecurityGroup",
+    "PatchingStrategy",
     "PcsCluster",
     "PcsComputeNodeGroup",
     "PcsLaunchTemplate",
     "PcsQueue",
+    "Preemption",
     "PrivateSubnet",
     "Profile",
     "Project",
     "ProjectKey",
+    "QuotaOfType",
     "ReadCacheSizingMode",
+    "RestrictedInstanceGroup",
+    "SchedulerPolicy",
+    "Sharing",
     "SlurmInstanceGroup",
     "SpotCapacity",
     "StorageType",
+    "TeamAccess",
     "Tenancy",
+    "TieredStorage",
     "TrainingPlan",
     "ZoneAddresses",
 ]

@@ -25,16 +25,17 @@ def handler_function(
     *,
     module: str,
     description: str,
+    function: str = "on_event",
     timeout: cdk.Duration | None = None,
     memory_size_mib: int = 128,
     environment: Mapping[str, str] | None = None,
 ) -> lambda_.Function:
-    """The function whose handler is ``fmblocks_lambda.<module>.on_event``; its log group goes with the stack."""
+    """The function whose handler is ``fmblocks_lambda.<module>.<function>``; its log group goes with the stack."""
     return lambda_.Function(
         scope,
         id,
         code=lambda_.Code.from_asset(_ROOT, ignore_mode=cdk.IgnoreMode.GIT, exclude=_ONLY_THE_PACKAGE),
-        handler=f"fmblocks_lambda.{module}.on_event",
+        handler=f"fmblocks_lambda.{module}.{function}",
         runtime=lambda_.Runtime.PYTHON_3_14,
         description=description,
         timeout=timeout or cdk.Duration.minutes(1),
@@ -45,11 +46,28 @@ def handler_function(
 
 
 def custom_resource(
-    scope: Construct, id: str, *, handler: lambda_.IFunction, resource_type: str, properties: Mapping[str, object]
+    scope: Construct,
+    id: str,
+    *,
+    handler: lambda_.IFunction,
+    resource_type: str,
+    properties: Mapping[str, object],
+    waiter: lambda_.IFunction | None = None,
 ) -> cdk.CustomResource:
-    """A custom resource behind CDK's own provider, which answers CloudFormation whatever the handler does."""
+    """A custom resource behind CDK's own provider, which answers CloudFormation whatever the handler does.
+
+    ``waiter`` is asked every minute whether it is done, for as long as CloudFormation waits: an hour.
+    """
     provider = cr.Provider(
-        scope, f"{id}Provider", on_event_handler=handler, log_group=_log_group(scope, f"{id}ProviderLogs")
+        scope,
+        f"{id}Provider",
+        on_event_handler=handler,
+        log_group=_log_group(scope, f"{id}ProviderLogs"),
+        is_complete_handler=waiter,
+        query_interval=cdk.Duration.minutes(1) if waiter else None,
+        # Less than the hour, so that the answer says what was waited for.
+        total_timeout=cdk.Duration.minutes(55) if waiter else None,
+        disable_waiter_state_machine_logging=True if waiter else None,
     )
     resource = cdk.CustomResource(
         scope, id, service_token=provider.service_token, resource_type=resource_type, properties=properties

@@ -26,3 +26,19 @@ class TagSpecifications:
         every = {**self._own, **self._tags.tag_values()}
         tags = [{"key": key, "value": value} for key, value in sorted(every.items())]
         return [{"resourceType": kind, "tags": tags} for kind in self._kinds] if tags else None
+
+
+@jsii.implements(cdk.IStableAnyProducer)
+class RegistryTags:
+    """Tags as a type without a class in aws-cdk-lib takes them, with every tag that is added until the synth.
+
+    Args:
+        tags: where aspects put them.
+    """
+
+    def __init__(self, tags: cdk.TagManager) -> None:
+        self._tags = tags
+
+    def produce(self) -> list[dict[str, object]] | None:
+        """Keys and values, or nothing without tags."""
+        return [{"Key": key, "Value": value} for key, value in sorted(self._tags.tag_values().items())] or None

@@ -12,6 +12,7 @@ import json
 import re
 import types
 import typing
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import datetime
@@ -26,12 +27,12 @@ from fmblocks.capacity import rules as capacity_rules
 from fmblocks.catalog import Types, merged
 from fmblocks.catalog.settings import CatalogEntry
 from fmblocks.cluster import rules as cluster_rules
-from fmblocks.cluster.settings import NodeGroup, Orchestrator, Training
+from fmblocks.cluster.settings import HyperPodAddOn, Kubernetes, NodeGroup, NodeRole, Orchestrator, Training
 from fmblocks.compute import rules as compute_rules
 from fmblocks.document import Document, Location, path_text, read
 from fmblocks.findings import RULES, Finding, FindingsError, Severity, check, not_a_member
 from fmblocks.governance import rules as governance_rules
-from fmblocks.governance.settings import Access, Account, Suppression
+from fmblocks.governance.settings import Access, Account, Priority, Suppression, Team
 from fmblocks.network import rules as network_rules
 from fmblocks.network.addresses import parse_cidr, slots
 from fmblocks.network.settings import Network
@@ -45,7 +46,9 @@ from fmblocks.storage.settings import Lustre, Storage
 # Made here: they look at other findings, or at what is absent.
 PROJECT_RULES = frozenset({"FMB-11", "FMB-22"})
 # What only the project file can be wrong about: no construct says it again.
-PROJECT_ONLY = PROJECT_RULES | {"FSX-16", "FSX-29", "HP-22", "HP-29", "NET-06", "FMB-76", "FMB-86", "FMB-92", "REG-02"}
+PROJECT_ONLY = PROJECT_RULES | {
+    "FSX-16", "FSX-29", "HP-22", "HP-29", "NET-06", "FMB-102", "FMB-107", "FMB-76", "FMB-86", "FMB-92", "REG-02",
+}  # fmt: skip
 _LATER = "this version does not build it yet: leave the key out"
 
 
@@ -54,7 +57,6 @@ class Project(Settings):
 
     FOREIGN: ClassVar = {
         "foundation": _LATER,
-        "teams": _LATER,
         "inference": _LATER,
         "budget": _LATER,
         "project": "the key is name",
@@ -72,6 +74,8 @@ class Project(Settings):
     storage: Storage = Storage()
     training: Annotated[Training | None, Field(description="absent: no TrainingStack")] = None
     access: Access = Access()
+    teams: Annotated[tuple[Team, ...], Field(description="quotas (Kubernetes), accounts (Slurm)")] = ()
+    priorities: Annotated[tuple[Priority, ...], Field(description="of work, on Kubernetes")] = ()
     observability: Observability = Observability()
     catalog: Annotated[tuple[CatalogEntry, ...], Field(description="instance types to add or to correct")] = ()
     suppress: Annotated[tuple[Suppression, ...], Field(description="rules this project does without")] = ()
@@ -87,12 +91,13 @@ class Project(Settings):
         return frozenset(one.rule for one in self.suppress)
 
     @classmethod
-    def load(cls, path: Path | str, *, now: datetime | None = None) -> LoadedProject:
+    def load(cls, path: Path | str, *, now: datetime | None = None, charts: Path | None = None) -> LoadedProject:
         """Read, shape and check a project file.
 
         Args:
             path: the file.
             now: the time that ends and starts are compared with. Default: they are not, so that two synths agree.
+            charts: what relative paths of charts start from. Default: the file's folder.
 
         Raises:
             FindingsError: with every error of the file; nothing else is raised for what a user wrote.
@@ -103,19 +108,21 @@ class Project(Settings):
         except ValidationError as error:
             found = [_shape_finding(cls, document, details) for details in error.errors(include_url=False)]
             raise FindingsError(sorted(found, key=lambda finding: finding.line or 0)) from None
-        findings = [_placed(finding, document) for finding in project.check(Path(path).parent, now=now)]
+        folder = Path(path).parent
+        findings = [_placed(finding, document) for finding in project.check(folder, now=now, charts=charts)]
         if any(finding.severity is Severity.ERROR for finding in findings):
             raise FindingsError(findings)
-        return LoadedProject(project, Path(path), findings)
+        return LoadedProject(project, Path(path), findings, charts or folder)
 
-    def check(self, folder: Path = Path(), *, now: datetime | None = None) -> list[Finding]:
+    def check(self, folder: Path = Path(), *, now: datetime | None = None, charts: Path | None = None) -> list[Finding]:
         """Run every rule over the project.
 
         Args:
             folder: what relative paths in the project start from.
             now: the time that ends and starts are compared with. Default: they are not.
+            charts: what relative paths of charts start from. Default: ``folder``.
         """
-        findings = list(_check(self, folder, now))
+        findings = list(_check(self, folder, now, charts or folder))
         left = [one for one in findings if one.rule not in self.suppressed or entries()[one.rule].firm]
         found = {finding.rule for finding in findings}
         unasked = () if now else capacity_rules.DATED
@@ -128,11 +135,12 @@ class Project(Settings):
 
 
 class LoadedProject(typing.NamedTuple):
-    """A project without errors, where it came from, and the warnings about it."""
+    """A project without errors, where it came from, the warnings about it, and where its charts are."""
 
     project: Project
     path: Path
     findings: list[Finding]
+    charts: Path
 
 
 def refused_keys(model: type[BaseModel] = Project) -> dict[str, str]:
@@ -151,7 +159,7 @@ def schema() -> str:
     return json.dumps(Project.model_json_schema(), indent=2)
 
 
-def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Finding]:
+def _check(project: Project, folder: Path, now: datetime | None, charts: Path) -> Iterator[Finding]:
     network = {
         **_fields(project.network),
         "cidr": project.network.ipv4_range,
@@ -202,8 +210,9 @@ def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Fin
         lustre = project.storage.lustre
         values = {**_fields(home), "region": project.region, "lustre_mount_path": lustre.mount_path if lustre else None}
         yield from check(storage_rules.HOME, values, path="storage.home")
+    yield from check(governance_rules.PEOPLE, _people(project))
     if project.training is not None:
-        yield from _check_training(project, project.training)
+        yield from _check_training(project, project.training, charts)
         for index, group in enumerate(project.training.node_groups):
             yield from _check_group(project, project.training, group, f"training.node_groups[{index}]", now)
         if (scripts := project.training.lifecycle_scripts) is not None:
@@ -211,6 +220,27 @@ def _check(project: Project, folder: Path, now: datetime | None) -> Iterator[Fin
             outside = check(("FMB-18",), {"scripts": scripts.path}, path=where)
             values = {"path": str(folder / scripts.path), "on_init_complete": scripts.on_init_complete}
             yield from outside or check(cluster_rules.SCRIPTS, values, path=where)
+
+
+def _people(project: Project) -> dict[str, object]:
+    training = project.training
+    kubernetes = (training and training.kubernetes) or Kubernetes()
+    hyperpod_eks = training is not None and training.orchestrator is Orchestrator.HYPERPOD_EKS
+    nodes: Counter[str] = Counter()
+    for group in training.node_groups if training else ():
+        if group.role is NodeRole.COMPUTE:
+            nodes[group.instance_type] += group.count
+    governed = hyperpod_eks and HyperPodAddOn.TASK_GOVERNANCE in kubernetes.hyperpod_add_ons
+    return {
+        "teams": project.teams,
+        "users": project.access.users,
+        "priorities": project.priorities,
+        "slurm": training is not None and training.orchestrator is Orchestrator.HYPERPOD_SLURM,
+        "task_governance": governed,
+        "kubernetes_teams": governed and bool(project.teams),
+        "nodes": nodes,
+        "types": project.instance_types,
+    }
 
 
 def _check_lustre(project: Project, lustre: Lustre) -> Iterator[Finding]:
@@ -255,14 +285,15 @@ def _check_lustre(project: Project, lustre: Lustre) -> Iterator[Finding]:
         yield from check(storage_rules.ASSOCIATION_PROJECT, told, path=f"{where}.data_repository_associations[{index}]")
     if project.training is not None:
         mounted = {**values, "node_groups": project.training.node_groups, "types": project.instance_types}
-        if project.training.orchestrator is Orchestrator.EKS:  # whose pods mount over TCP, whatever the type
+        if project.training.orchestrator.kubernetes:  # whose pods mount over TCP, whatever the type
             told = {"orchestrator": project.training.orchestrator, "efa_enabled": lustre.efa_enabled}
             yield from check(("FMB-86", "X-06"), {**mounted, **told}, path=where)
         else:
             yield from check(storage_rules.CLIENTS, mounted, path=where)
 
 
-def _check_training(project: Project, training: Training) -> Iterator[Finding]:
+def _check_training(project: Project, training: Training, charts: Path) -> Iterator[Finding]:
+    kubernetes = training.kubernetes or Kubernetes()
     values = {
         **_fields(training),
         "given": _given(training),
@@ -277,6 +308,8 @@ def _check_training(project: Project, training: Training) -> Iterator[Finding]:
         "endpoint_services": project.network.endpoint_services,
         "home_given": project.storage.home is not None,
         "collected": project.observability.collector is Collector.AGENTS,
+        "chart": str(charts / kubernetes.dependency_chart.path),
+        "chart_values": json.loads(kubernetes.dependency_chart.values) if kubernetes.dependency_chart.values else None,
     }
     of_all: tuple[str, ...] = (*cluster_rules.TRAINING, *capacity_rules.TRAINING, *compute_rules.TRAINING)
     of_all += cluster_rules.HYPERPOD if training.orchestrator.hyperpod else ()
@@ -285,16 +318,21 @@ def _check_training(project: Project, training: Training) -> Iterator[Finding]:
     who = {"access.admins"} if project.access.admins else set()
     yield from check(("FMB-33",), {**values, "given": who})
     yield from check(cluster_rules.WHOLE, values)
-    if (size := primary_subnet_size(project.network)) is not None:
-        values["storage_addresses"] = storage_addresses(project.storage)
-        whole = {**values, "node_groups": training.groups, "primary_subnet_size": size}
-        yield from check(cluster_rules.PROJECT, whole, path="training")
+    for zone in project.network.zones:
+        here = [one for one in training.groups if (one.availability_zone or project.network.primary) == zone]
+        if here and (size := private_subnet_size(project.network, zone)) is not None:
+            primary = zone == project.network.primary
+            values["storage_addresses"] = storage_addresses(project.storage) if primary else 0
+            whole = {**values, "node_groups": here, "zone": zone, "subnet_size": size}
+            yield from check(cluster_rules.PROJECT, whole, path="training")
 
 
 def _check_group(
     project: Project, training: Training, group: NodeGroup, where: str, now: datetime | None
 ) -> Iterator[Finding]:
     types = project.instance_types
+    zone = group.availability_zone or project.network.primary
+    lustre = project.storage.lustre
     values = {
         **_fields(group),
         "every_type": group.every_type,
@@ -309,12 +347,23 @@ def _check_group(
         "types": types,
         "region": project.region,
         "account": project.account,
-        "primary": project.network.primary,
+        "primary": zone,
         "availability_zones": project.network.zones,
         "now": now,
+        "lustre_zone": (lustre.existing.availability_zone if lustre.existing else project.network.primary)
+        if lustre
+        else None,
+        "node_zones": [zone],
+        "efa_enabled": bool(lustre and lustre.efa_enabled),
     }
+    if group.availability_zone and training.orchestrator.hyperpod:
+        for finding in check(cluster_rules.FILE_SYSTEM, values, path=where):
+            text = f"{zone}: the file system {finding.message}"
+            yield replace(finding, path=f"{where}.availability_zone", message=text)
     rules: tuple[str, ...] = cluster_rules.GROUP
-    if not training.orchestrator.hyperpod:
+    if group.role is NodeRole.SYSTEM and training.orchestrator is Orchestrator.HYPERPOD_EKS:
+        rules = cluster_rules.SYSTEM_GROUP
+    elif not training.orchestrator.hyperpod:
         rules = (*cluster_rules.EC2_GROUP, *capacity_rules.EC2_GROUP, *compute_rules.EC2_GROUP)
         wired = {**values, "network_interfaces": cluster_rules.interfaces_of(training.orchestrator, group, types)}
         found = check(compute_rules.INTERFACES, wired, path=where) if wired["network_interfaces"] else []
@@ -341,12 +390,17 @@ def storage_addresses(storage: Storage) -> int:
 
 def primary_subnet_size(network: Network) -> int | None:
     """Addresses of the private subnet of the primary zone; None where another rule has something to say."""
+    return private_subnet_size(network, network.primary)
+
+
+def private_subnet_size(network: Network, zone: str) -> int | None:
+    """Addresses of the private subnet of a zone; None where another rule has something to say."""
     found: str | None
     if network.vpc is not None:
         existing = {subnet.availability_zone: subnet.cidr for subnet in network.vpc.private_subnets}
-        found = existing.get(network.primary)
+        found = existing.get(zone)
     else:
-        ranges = network.subnets.get(network.primary) or slots(network.cidr, network.primary, primary=True)
+        ranges = network.subnets.get(zone) or slots(network.cidr, zone, primary=zone == network.primary)
         found = ranges.private if ranges else None
     parsed = parse_cidr(found) if found else None
     return parsed.num_addresses if parsed else None

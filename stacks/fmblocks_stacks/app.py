@@ -21,6 +21,8 @@ UNBUILT = ("FMB-23", "FMB-34")
 def main() -> None:
     """Synthesize the stacks of the project that ``-c project=FILE`` names, or of all in ``-c projects=GLOB``.
 
+    ``-c charts=FOLDER`` is where charts are that ``fmblocks chart pull`` fetched, instead of beside the files.
+
     Without either the project is the one that cdk.json names. Wrong files end with their findings on standard error
     and exit code 1; nothing is written then.
     """
@@ -44,8 +46,9 @@ def main() -> None:
 
 def _load(context: dict[str, object]) -> tuple[list[LoadedProject], bool]:
     pattern = context.get("projects")
+    charts = Path(str(context["charts"])) if "charts" in context else None
     if pattern is None:
-        return [Project.load(str(context.get("project", "project.yaml")))], False
+        return [Project.load(str(context.get("project", "project.yaml")), charts=charts)], False
     files = sorted(glob.glob(str(pattern)))
     if not files:
         raise FindingsError([_fault("projects", f"{pattern} matches no file", "check the pattern")])
@@ -53,7 +56,7 @@ def _load(context: dict[str, object]) -> tuple[list[LoadedProject], bool]:
     wrong = []
     for file in files:
         try:
-            loaded.append(Project.load(file))
+            loaded.append(Project.load(file, charts=charts))
         except FindingsError as error:
             wrong += error.findings
     first: dict[str, Path] = {}

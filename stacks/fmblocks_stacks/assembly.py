@@ -62,6 +62,7 @@ def _stacks(scope: Construct, loaded: LoadedProject, environment: cdk.Environmen
             project=project,
             training=project.training,
             folder=loaded.path.parent,
+            charts=loaded.charts,
             stack_name=f"{project.name}-TrainingStack",
             env=environment,
         )

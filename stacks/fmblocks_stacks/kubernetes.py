@@ -11,9 +11,10 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
-from constructs import Construct
+from constructs import Construct, IDependable
 
 from fmblocks.capacity.settings import Launch
+from fmblocks.cluster.add_ons import HYPERPOD_ADD_ONS
 from fmblocks.cluster.device_plugins import DevicePlugins
 from fmblocks.cluster.eks_cluster import EksAddOn, EksCluster
 from fmblocks.cluster.eks_gpu_node_group import EksGpuNodeGroup
@@ -41,8 +42,8 @@ from fmblocks_stacks.fleet import GroupParts
 _OBJECTS = ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject")
 
 
-class KubernetesTraining(Construct):
-    """The control plane, its node groups, and what runs on every cluster of a project.
+class ControlPlane(Construct):
+    """The control plane of a project, and what runs on every cluster, whoever brings its nodes.
 
     Attributes:
         cluster: the control plane.
@@ -64,51 +65,18 @@ class KubernetesTraining(Construct):
         self._settings = training.kubernetes or Kubernetes()
         self._subnets = self._private_subnets()
         self.cluster = self._cluster()
-        work = sorted((one for one in training.groups if one.role is not NodeRole.SYSTEM), key=lambda one: one.name)
+        work = (group for group in training.groups if group.role is not NodeRole.SYSTEM)
+        self._work = sorted(work, key=lambda group: group.name)
         DevicePlugins(
             self,
             "DevicePlugins",
             cluster=self.cluster,
-            types=[group.instance_type for group in work],
+            types=[name for group in self._work for name in group.every_type],
             image_registry=self._settings.image_registry,
         )
         if project.storage.lustre is not None:
             self._mount(project.storage.lustre)
-        self._publish_launch_profiles(work)
-        karpenter = self._karpenter() if training.karpenter else None
-        nodes = [
-            NodesOfGroup(
-                self,
-                f"Group-{group.name}",
-                project=project,
-                group=group,
-                foundation=foundation,
-                security_group=security_group,
-                cluster=self.cluster,
-                subnet=self._subnets[project.network.primary],
-                karpenter=karpenter,
-            ).nodes
-            for group in work
-        ]
-        if self._settings.kueue and nodes:
-            Kueue(
-                self,
-                "Kueue",
-                cluster=self.cluster,
-                groups=nodes,
-                chart_registry=self._settings.chart_registry,
-                image_registry=self._settings.image_registry,
-            )
-        if project.observability.collector is Collector.AGENTS:
-            self._collect(work)
-        if self._settings.kube_ray:
-            KubeRay(
-                self,
-                "KubeRay",
-                cluster=self.cluster,
-                chart_registry=self._settings.chart_registry,
-                image_registry=self._settings.image_registry,
-            )
+        self._publish_launch_profiles("default")
         cdk.CfnOutput(self, "ClusterName", value=self.cluster.cluster_name).override_logical_id("ClusterName")
         cdk.CfnOutput(
             self,
@@ -153,7 +121,8 @@ class KubernetesTraining(Construct):
             service_cidr=settings.service_cidr,
             secrets_encryption_key=kms.Key.from_key_arn(self, "Key", self._foundation.value("key-arn")),
             admins=self._project.access.admins,
-            add_ons=[self._add_on(one) for one in settings.add_ons],
+            # Those of HyperPod come after its nodes.
+            add_ons=[self._add_on(one) for one in settings.add_ons if one.name not in HYPERPOD_ADD_ONS.values()],
             system_instance_type=system.instance_type,
             system_count=system.count,
             system_volume_gib=system.ebs_volume_gib,
@@ -180,13 +149,8 @@ class KubernetesTraining(Construct):
             mount_name=self._foundation.value("lustre/mount-name"),
             efa_enabled=settings.efa_enabled,
         )
-        volume = LustreVolume(
-            self,
-            "Fsx",
-            cluster=self.cluster,
-            file_system=file_system,
-            capacity_gib=settings.capacity_gib or 1200,
-        )
+        self._file_system = file_system
+        volume = self._claim(settings, "default")
         # Every node carries the cluster's group; the foundation lets that of the fabric in. The rules stand here: the
         # group is the cluster's and goes with it.
         for first, last in LUSTRE_PORTS:
@@ -202,6 +166,19 @@ class KubernetesTraining(Construct):
             )
             volume.manifest.node.add_dependency(rule)
         self._let_s3_driver_in(settings)
+
+    def _claim(self, settings: Lustre, namespace: str, *, after: IDependable | None = None) -> LustreVolume:
+        volume = LustreVolume(
+            self,
+            "Fsx" if namespace == "default" else f"Fsx-{namespace}",
+            cluster=self.cluster,
+            file_system=self._file_system,
+            capacity_gib=settings.capacity_gib or 1200,
+            namespace=namespace,
+        )
+        if after is not None:
+            volume.manifest.node.add_dependency(after)
+        return volume
 
     def _let_s3_driver_in(self, settings: Lustre) -> None:
         """Pods mount the buckets that the file system is linked with, too."""
@@ -219,23 +196,79 @@ class KubernetesTraining(Construct):
                     iam.PolicyStatement(actions=["kms:Decrypt", "kms:GenerateDataKey"], resources=[key])
                 )
 
-    def _publish_launch_profiles(self, groups: Sequence[NodeGroup]) -> None:
+    def _publish_launch_profiles(self, namespace: str, *, after: IDependable | None = None) -> None:
         """The environment of jobs, for ``envFrom``."""
         found = [
             {
                 "apiVersion": "v1",
                 "kind": "ConfigMap",
-                "metadata": {"name": f"launch-profile-{group.name}", "namespace": "default"},
+                "metadata": {"name": f"launch-profile-{group.name}", "namespace": namespace},
                 "data": profile,
             }
-            for group in groups
+            for group in self._work
             if (profile := launch_profile(self._project.instance_types[group.instance_type]))
         ]
         if found:
-            manifest = eks.KubernetesManifest(
-                self, "LaunchProfiles", cluster=cast(eks.ICluster, self.cluster), manifest=found
-            )
+            id = "LaunchProfiles" if namespace == "default" else f"LaunchProfiles-{namespace}"
+            manifest = eks.KubernetesManifest(self, id, cluster=cast(eks.ICluster, self.cluster), manifest=found)
             wait_until_ready(manifest, self.cluster)
+            if after is not None:
+                manifest.node.add_dependency(after)
+
+    def _install_kube_ray(self) -> None:
+        if self._settings.kube_ray:
+            KubeRay(
+                self,
+                "KubeRay",
+                cluster=self.cluster,
+                chart_registry=self._settings.chart_registry,
+                image_registry=self._settings.image_registry,
+            )
+
+
+class KubernetesTraining(ControlPlane):
+    """A control plane with node groups of the account's own instances."""
+
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        project: Project,
+        training: Training,
+        foundation: Subscriber,
+        security_group: ec2.ISecurityGroup,
+    ) -> None:
+        super().__init__(
+            scope, id, project=project, training=training, foundation=foundation, security_group=security_group
+        )
+        karpenter = self._karpenter() if training.karpenter else None
+        nodes = [
+            NodesOfGroup(
+                self,
+                f"Group-{group.name}",
+                project=project,
+                group=group,
+                foundation=foundation,
+                security_group=security_group,
+                cluster=self.cluster,
+                subnet=self._subnets[project.network.primary],
+                karpenter=karpenter,
+            ).nodes
+            for group in self._work
+        ]
+        if self._settings.kueue and nodes:
+            Kueue(
+                self,
+                "Kueue",
+                cluster=self.cluster,
+                groups=nodes,
+                chart_registry=self._settings.chart_registry,
+                image_registry=self._settings.image_registry,
+            )
+        if project.observability.collector is Collector.AGENTS:
+            self._collect(self._work)
+        self._install_kube_ray()
 
     def _karpenter(self) -> Karpenter:
         return Karpenter(self, "Karpenter", cluster=self.cluster, chart_registry=self._settings.chart_registry)

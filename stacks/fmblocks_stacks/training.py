@@ -7,19 +7,20 @@ from pathlib import Path
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
-from aws_cdk import aws_events_targets as targets
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
-from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster, SlurmInstanceGroup
+from fmblocks.cluster.hyperpod_instance_group import SlurmInstanceGroup
+from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
-from fmblocks.cluster.settings import LifecycleScripts, NodeProvisioning, Orchestrator, Training
+from fmblocks.cluster.settings import NodeProvisioning, Orchestrator, Training
 from fmblocks.compute.gpu_fleet import GpuFleet
 from fmblocks.observability.metrics_workspace import IMetricsWorkspace, MetricsWorkspace
 from fmblocks.project import Project
 from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
 from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem, OpenZfsFileSystem
+from fmblocks_stacks import hyperpod
 from fmblocks_stacks.contract import Subscriber
 from fmblocks_stacks.fleet import NodeFleet
 
@@ -30,6 +31,7 @@ class TrainingStack(cdk.Stack):
     Args:
         project: a project with ``training``.
         folder: what relative paths in the project start from.
+        charts: what those of charts start from.
     """
 
     def __init__(
@@ -40,6 +42,7 @@ class TrainingStack(cdk.Stack):
         project: Project,
         training: Training,
         folder: Path,
+        charts: Path,
         stack_name: str,
         env: cdk.Environment | None = None,
     ) -> None:
@@ -95,8 +98,22 @@ class TrainingStack(cdk.Stack):
             metrics = self._metrics()
             for nodes in made.groups.values():
                 metrics.grant_remote_write(nodes)
+        elif training.orchestrator is Orchestrator.HYPERPOD_EKS:
+            from fmblocks_stacks.hyperpod_kubernetes import HyperPodKubernetesTraining
+
+            HyperPodKubernetesTraining(
+                self,
+                "Kubernetes",
+                project=project,
+                training=training,
+                foundation=self._foundation,
+                security_group=self._efa_group,
+                charts=charts,
+                bundle=self._bundle(training, folder),
+            )
         else:
-            self._metrics().grant_remote_write(self._hyperpod(training, folder).execution_role)
+            made_cluster = self._hyperpod(training, self._bundle(training, folder))
+            self._metrics().grant_remote_write(made_cluster.execution_role)
 
         for output, name in (
             ("LustreFileSystemId", "file-system-id"),
@@ -118,48 +135,29 @@ class TrainingStack(cdk.Stack):
             prometheus_endpoint=self._foundation.value("metrics/endpoint"),
         )
 
-    def _hyperpod(self, training: Training, folder: Path) -> HyperPodSlurmCluster:
+    def _hyperpod(self, training: Training, bundle: LifecycleBundle | None) -> HyperPodSlurmCluster:
         lustre = self._project.storage.lustre
+        zones = hyperpod.private_subnets(self, self._foundation, training.groups)
         cluster = HyperPodSlurmCluster(
             self,
             "Cluster",
             subnets=[self._subnet],
             security_groups=[self._efa_group],
             instance_groups=[
-                SlurmInstanceGroup(
-                    name=group.name,
-                    role=group.role,
-                    instance_type=group.instance_type,
-                    count=group.count,
-                    ebs_volume_gib=group.ebs_volume_gib,
-                    capacity=group.capacity.mode,
-                    training_plan_arn=group.capacity.training_plan_arn,
-                    min_count=group.min_count,
-                    alternative_instance_types=group.alternative_instance_types,
-                    threads_per_core=group.threads_per_core,
-                    image_id=group.image.id if group.image else None,
-                )
+                SlurmInstanceGroup(**hyperpod.arguments(self, group, zones), role=group.role)
                 for group in training.node_groups
             ],
             file_system=self._file_system() if lustre else None,
             mount_path=lustre.mount_path if lustre else "/fsx",
             home_file_system=self._home_directories(),
             home_mount_path=self._project.storage.home.mount_path if self._project.storage.home else "/home",
-            lifecycle_bundle=self._bundle(training.lifecycle_scripts, folder) if training.lifecycle_scripts else None,
+            lifecycle_bundle=bundle,
             node_recovery=training.node_recovery,
             node_provisioning=training.provisioning,
             volume_kms_key=self._key() if training.provisioning is NodeProvisioning.CONTINUOUS else None,
         )
-        if (topic := self._foundation.alert_topic(self, self._project.observability.alerts)) is not None:
-            target = targets.SnsTopic(topic)
-            for rule in (
-                cluster.on_node_health("NodeHealth", target=target),
-                cluster.on_error("Errors", target=target),
-            ):
-                cdk.Annotations.of(rule).acknowledge_warning(
-                    "@aws-cdk/aws-events:ruleUnresolvedEnvironment", "the foundation stands in the same Region"
-                )
-        cdk.CfnOutput(self, "ClusterArn", value=cluster.cluster_arn)
+        hyperpod.watch(self, cluster, self._foundation, self._project.observability.alerts)
+        hyperpod.describe(self, cluster)
         return cluster
 
     def _fleets(self, training: Training) -> Iterator[tuple[str, GpuFleet]]:
@@ -202,7 +200,10 @@ class TrainingStack(cdk.Stack):
             dns_name=self._foundation.value("home/dns-name"),
         )
 
-    def _bundle(self, scripts: LifecycleScripts, folder: Path) -> LifecycleBundle:
+    def _bundle(self, training: Training, folder: Path) -> LifecycleBundle | None:
+        scripts = training.lifecycle_scripts
+        if scripts is None:
+            return None
         bucket = s3.Bucket.from_bucket_attributes(
             self,
             "LifecycleBucket",

@@ -68,12 +68,13 @@ NAG: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"AwsSolutions-IAM4\[.*:policy/AmazonSageMakerClusterInstanceRolePolicy\]",
-        r"TrainingStack/Cluster/ExecutionRole/Resource",
+        r"TrainingStack/(Cluster|Kubernetes/HyperPod)/ExecutionRole/Resource",
         "the HyperPod guide requires this policy; AWS extends it when nodes need more",
     ),
     (
         r"AwsSolutions-IAM4\[.*:policy/service-role/AWSLambdaBasicExecutionRole\]",
-        r"(FoundationStack/Network/DefaultGroup|TrainingStack/LifecycleScripts/).*/ServiceRole/Resource",
+        r"(FoundationStack/Network/DefaultGroup|TrainingStack/LifecycleScripts/|TrainingStack/Kubernetes/AddOns/NodesReady/)"
+        r".*/ServiceRole/Resource",
         "the function's log group, nothing else; CDK's own default for every function",
     ),
     (
@@ -88,17 +89,17 @@ NAG: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"AwsSolutions-IAM5\[Resource::\*\]",
-        r"TrainingStack/Cluster/ExecutionRole/DefaultPolicy/Resource",
-        "ec2:Describe… and fsx:DescribeFileSystems take no resource",
+        r"TrainingStack/(Cluster|Kubernetes/HyperPod)/ExecutionRole/DefaultPolicy/Resource",
+        "ec2:Describe…, fsx:DescribeFileSystems and ecr:GetAuthorizationToken take no resource",
     ),
     (
         r"AwsSolutions-IAM5\[Resource::arn:.*:(network-interface/\*|instance/\*|subnet/<.*>|security-group/<.*>)\]",
-        r"TrainingStack/Cluster/ExecutionRole/DefaultPolicy/Resource",
+        r"TrainingStack/(Cluster|Kubernetes/HyperPod)/ExecutionRole/DefaultPolicy/Resource",
         "HyperPod makes the interfaces of its nodes itself; nodes and shared subnets belong to other accounts",
     ),
     (
         r"AwsSolutions-IAM5\[Resource::<.*\.Arn>:\*\]",
-        r".*/framework-onEvent/ServiceRole/DefaultPolicy/Resource",
+        r".*/(framework-(onEvent|isComplete|onTimeout)/ServiceRole|waiter-state-machine/Role)/DefaultPolicy/Resource",
         "CDK's provider framework invokes any version of the one function it stands for",
     ),
     (
@@ -110,6 +111,36 @@ NAG: tuple[tuple[str, str, str], ...] = (
         r"AwsSolutions-IAM5\[Resource::arn:.*:s3:::<.*bucketlifecyclename.*>/\*\]",
         r"TrainingStack/(Cluster/ExecutionRole|LifecycleScripts/Unpack/ServiceRole)/DefaultPolicy/Resource",
         "objects of the lifecycle bucket: prefixes are named after content, and old ones stay readable",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::arn:.*:ecr:\*:\*:repository/\*\]",
+        r"TrainingStack/Kubernetes/HyperPod/ExecutionRole/DefaultPolicy/Resource",
+        "images of AWS's accounts and of your own: the nodes pull what pods name",
+    ),
+    (
+        r"AwsSolutions-IAM4\[.*:policy/AmazonSageMakerHyperPodTrainingOperatorAccess\]",
+        r"TrainingStack/Kubernetes/AddOns/AddOn-training_operator/Role/Resource",
+        "what the operator asks for; AWS extends it when the operator needs more",
+    ),
+    (
+        r"AwsSolutions-IAM5\[(Action::s3:.*\*|Resource::arn:.*:s3:::cdk-.*/\*)\]",
+        r"TrainingStack/Kubernetes/Cluster/KubectlProvider/Handler/ServiceRole/DefaultPolicy/Resource",
+        "CDK's own grant on its own bucket, for a chart that is an asset",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::arn:.*:log-group:/aws/sagemaker/Clusters/\*\]",
+        r"TrainingStack/Kubernetes/AddOns/AddOn-observability/Role/DefaultPolicy/Resource",
+        "HyperPod names the log group after a cluster that is not made yet",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::arn:.*:sagemaker:.*:cluster/\*\]",
+        r"TrainingStack/Kubernetes/(Cluster/AddOn-vpc-cni/Role|HyperPod/ClusterRole)/DefaultPolicy/Resource",
+        "the cluster needs both roles before it has an ARN",
+    ),
+    (
+        r"AwsSolutions-SF[12]",
+        r"TrainingStack/Kubernetes/AddOns/NodesReady/ResourceProvider/waiter-state-machine/Resource",
+        "CDK's waiter: it asks one function once a minute, whose log says the same",
     ),
 )
 

@@ -14,11 +14,12 @@ import pytest
 
 from fmblocks.project import Project
 from fmblocks_stacks.assembly import build
+from tests.conftest import CHARTS
 
 Template = dict[str, Any]
 EXAMPLES = (
     "trial-g6.yaml", "slurm-p5en.yaml", "ec2-odcr.yaml", "ec2-capacity-block.yaml", "closed-p5.yaml", "eks-odcr.yaml",
-    "eks-rl.yaml", "pcs-p5en.yaml",
+    "eks-rl.yaml", "hyperpod-eks-b200.yaml", "pcs-p5en.yaml",
 )  # fmt: skip
 # Forms a project can have that the examples do not show: one line each, on top of the smallest project.
 FORMS = {
@@ -136,7 +137,7 @@ def synthesize(cdk_context: dict[str, Any], tmp_path_factory: pytest.TempPathFac
     def once(file: Path) -> Synthesized:
         folder = tmp_path_factory.mktemp("assembly")
         app = cdk.App(context=cdk_context, outdir=str(folder))
-        build(app, [Project.load(file)])
+        build(app, [Project.load(file, charts=CHARTS)])
         app.synth()
         found = {name: _template(folder, name) for name in ("FoundationStack", "TrainingStack", "CapacityStack")}
         capacity = found["CapacityStack"] if found["CapacityStack"]["Resources"] else None

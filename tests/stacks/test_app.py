@@ -106,18 +106,17 @@ def test_a_wrong_project_ends_with_findings_and_nothing_written(
     assert not out.exists()
 
 
-def test_what_is_not_built_is_refused_at_synth(root: Path, tmp_path: Path, cdk_context: dict[str, Any]) -> None:
+def test_a_chart_that_is_not_there_is_refused_at_synth(root: Path, tmp_path: Path, cdk_context: dict[str, Any]) -> None:
     file, out = tmp_path / "project.yaml", tmp_path / "out"
     file.write_text(
         SMALL.replace("[usw2-az2]", "[usw2-az2, usw2-az3], primary_availability_zone: usw2-az2")
         + "training: {orchestrator: hyperpod-eks, node_groups: [{name: gpu, instance_type: p5.48xlarge, count: 1}]}\n"
     )
+    del cdk_context["charts"]  # then they are beside the file
     found = run(root, out, {**cdk_context, "project": str(file)})
     assert found.returncode == 1
-    assert (
-        "error [FMB-23] training.orchestrator: hyperpod-eks is checked here, but this version has no stack for it"
-        in found.stderr
-    )
+    assert "error [FMB-23] training.kubernetes.dependency_chart.path" in found.stderr
+    assert "run `fmblocks chart pull FILE`" in found.stderr
     assert not out.exists()
 
 

@@ -240,7 +240,7 @@ training:
 """
 
 
-def test_orchestrators_to_come_are_checked_already(project_file: Write) -> None:
+def test_every_orchestrator_has_its_findings(project_file: Write) -> None:
     shapes = said(project_file, SMALLEST + BLOCKS)
     assert "capacity.capacity_reservation_ids: cannot be used here; a group takes one reservation" in shapes
     assert "capacity.end: 2026-03-10 takes a time with its zone" in shapes
@@ -254,7 +254,7 @@ def test_orchestrators_to_come_are_checked_already(project_file: Write) -> None:
     plain = GROUPS.replace("training:", "training:\n  orchestrator: hyperpod-eks").replace("role: controller, ", "")
     two = SMALLEST.replace("[usw2-az2]", "[usw2-az2, usw2-az3], primary_availability_zone: usw2-az2")
     loaded = Project.load(project_file(two + plain))
-    assert [finding.rule for finding in loaded.findings] == ["FMB-23"]
+    assert [finding.rule for finding in loaded.findings] == ["FMB-23", "FMB-80"]
 
 
 def test_the_schema_is_json_and_knows_every_key() -> None:

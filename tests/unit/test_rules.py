@@ -20,15 +20,17 @@ from fmblocks.cluster.settings import (
     DeepHealthCheck,
     Kubernetes,
     NodeProvisioning,
+    NodeRecovery,
     NodeRole,
     Orchestrator,
+    Patching,
     Provisioner,
     Slurm,
     TieredStorage,
 )
 from fmblocks.compute.settings import Efa, Image, NetworkInterface, Placement, PlacementMode
 from fmblocks.findings import CHOICES, RULES, Finding, Rule, Severity, Violation, check, not_a_member, rule
-from fmblocks.governance.settings import Suppression
+from fmblocks.governance.settings import Priority, Suppression, Team, User
 from fmblocks.network.addresses import ZoneAddresses
 from fmblocks.network.rules import SelfRules
 from fmblocks.network.settings import CLOSED_NETWORK_SERVICES, ExistingSubnet, ExistingVpc
@@ -181,8 +183,72 @@ def far(lustre: str | None, *nodes: str | None, efa: bool = False) -> dict[str, 
 def room(
     groups: list[Group], lustre: int, size: int, orchestrator: Orchestrator = Orchestrator.HYPERPOD_SLURM
 ) -> dict[str, Any]:
-    sizes = {"storage_addresses": lustre, "primary_subnet_size": size}
+    sizes = {"storage_addresses": lustre, "subnet_size": size, "zone": "usw2-az2"}
     return {"orchestrator": orchestrator, "node_groups": groups, "types": TYPES, **sizes}
+
+
+CHART = str(Path(__file__).parent.parent / "charts/charts/hyperpod")
+GOVERNANCE = AddOn(name="amazon-sagemaker-hyperpod-taskgovernance", version="v1.6.0-eksbuild.1")
+TEAM: dict[str, Any] = {"name": "red", "quotas": [{"instance_type": "p5.48xlarge", "count": 1}]}
+MEMBER = {"uid": None, "account": "red", "principal_arn": "arn:aws:iam::111122223333:role/Ana"}
+
+
+def patched(orchestrator: Orchestrator = Orchestrator.HYPERPOD_EKS, **keys: Any) -> dict[str, Any]:
+    return {"orchestrator": orchestrator, "patching": Patching.model_validate(keys)}
+
+
+def brought(orchestrator: Orchestrator = Orchestrator.HYPERPOD_EKS, **keys: Any) -> dict[str, Any]:
+    return {"orchestrator": orchestrator, "kubernetes": Kubernetes.model_validate(keys)}
+
+
+def pools(number: int = 1, **more: Any) -> dict[str, Any]:
+    groups = [SimpleNamespace(name="gpu", provisioned_by=Provisioner.KARPENTER) for _ in range(number)]
+    return {
+        "orchestrator": Orchestrator.HYPERPOD_EKS,
+        "node_groups": groups,
+        "node_provisioning": NodeProvisioning.CONTINUOUS,
+        "node_recovery": NodeRecovery.AUTOMATIC,
+        **more,
+    }
+
+
+def pooled(**more: Any) -> dict[str, Any]:
+    return {
+        "orchestrator": Orchestrator.HYPERPOD_EKS,
+        "provisioned_by": Provisioner.KARPENTER,
+        "capacity": Capacity(),
+        "min_count": None,
+        "deep_health_checks": (),
+        "every_type": ["m7i.xlarge"],
+        "types": TYPES,
+        **more,
+    }
+
+
+def team(keys: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
+    told = {"teams": [{**TEAM, **(keys or {})}], "slurm": False, "task_governance": True, **more}
+    nodes = {"p5.48xlarge": 4, "m5.large": 1}
+    return {**told, "teams": [Team.model_validate(one) for one in told["teams"]], "nodes": nodes, "types": TYPES}
+
+
+def shares(amount: int, key: str = "count") -> dict[str, Any]:
+    given = {"name": "red", "quotas": [{"instance_type": "p5.48xlarge", key: amount}]}
+    return {"teams": [Team.model_validate(given)], "nodes": {"p5.48xlarge": 4}, "types": TYPES}
+
+
+def users(*people: dict[str, Any], slurm: bool = True, kubernetes_teams: bool = False) -> dict[str, Any]:
+    found = [User.model_validate({"name": "ana", "uid": 10001, **one}) for one in people]
+    teams = [Team.model_validate(TEAM)]
+    return {"users": found, "teams": teams, "slurm": slurm, "kubernetes_teams": kubernetes_teams}
+
+
+def priorities(*given: tuple[str, int], governed: bool = True) -> dict[str, Any]:
+    found = [Priority.model_construct(name=name, weight=weight) for name, weight in given]
+    return {"priorities": found, "task_governance": governed}
+
+
+def governed(region: str) -> dict[str, Any]:
+    return {"kubernetes": Kubernetes.model_validate({"hyperpod_add_ons": ["task_governance"]}), "region": region}
 
 
 def day(number: int) -> datetime.datetime:
@@ -723,7 +789,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-16", {"efa": Efa(), "network_interfaces": ()}, {"network_interfaces": (), "efa": Efa(mode="none")}, "efa.mode: none cannot be had on HyperPod"),
     ("FMB-16", {"efa": Efa(), "network_interfaces": ()}, {"network_interfaces": (), "efa": Efa(count=4)}, "efa.count: 4 cannot be chosen on HyperPod"),
     ("HP-11", {"node_groups": [CONTROLLER, Group()]}, {"node_groups": [CONTROLLER, Group(), Group("s", NodeRole.SYSTEM)]}, "node_groups[2].role: s has role system, which belongs to Kubernetes"),
-    ("FMB-23", {"orchestrator": Orchestrator.HYPERPOD_SLURM}, {"orchestrator": Orchestrator.HYPERPOD_EKS}, "orchestrator: hyperpod-eks is checked here, but this version has no stack for it; use ec2 or eks or hyperpod-slurm or pcs to deploy"),
+    ("FMB-23", {"orchestrator": Orchestrator.HYPERPOD_EKS, "chart": CHART}, {"orchestrator": Orchestrator.HYPERPOD_EKS, "chart": "charts/hyperpod"}, "kubernetes.dependency_chart.path: charts/hyperpod holds no chart, and HyperPod's nodes need its health agents; run `fmblocks chart pull FILE`"),
+    ("FMB-23", {"orchestrator": Orchestrator.EKS, "chart": "charts/hyperpod"}, {"orchestrator": Orchestrator.HYPERPOD_EKS, "chart": "tests"}, "tests holds no chart"),
     ("EKS-01", {"orchestrator": Orchestrator.EKS, "availability_zones": ["usw2-az1", "usw2-az2"]}, {"orchestrator": Orchestrator.EKS, "availability_zones": ["usw2-az1"]}, "network.availability_zones: 1 zones: eks needs two"),
     ("EKS-01", {"orchestrator": Orchestrator.EC2, "availability_zones": ["use1-az3"]}, {"orchestrator": Orchestrator.HYPERPOD_EKS, "availability_zones": ["use1-az1", "use1-az3"]}, "2 zones, and use1-az3 takes no control plane: hyperpod-eks needs two"),
     ("REG-02", {"orchestrator": Orchestrator.EC2, "region": "us-west-1"}, {"orchestrator": Orchestrator.PCS, "region": "us-west-1"}, "region: AWS::PCS::Cluster is not listed for us-west-1"),
@@ -1072,6 +1139,63 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-91", slurm(custom_settings={"PreemptMode": "REQUEUE"}), slurm(custom_settings={"PreemtMode": "REQUEUE"}), "slurm.custom_settings.PreemtMode: is not listed among the parameters that PCS takes; did you mean PreemptMode?"),
     ("FMB-91", {"slurm": None}, slurm(custom_settings={"GresTypes": "gpu"}), "GresTypes: is not listed"),
     ("FMB-92", {"orchestrator": Orchestrator.EKS, "home_given": False}, {"orchestrator": Orchestrator.EKS, "home_given": True}, "storage.home: is made, but pods of EKS do not mount it"),
+    ("FMB-96", patched(strategy="when_idle"), patched(), "patching: takes strategy or schedule, one of the two; write strategy: when_idle"),
+    ("FMB-96", patched(schedule="cron(30 3 ? * SUN *)"), patched(schedule="cron(30 3 ? * SUN *)", strategy="when_idle"), "takes strategy or schedule"),
+    ("FMB-96", patched(schedule="cron(0 1 1 * ? *)"), patched(schedule="rate(1 day)"), "patching.schedule: rate(1 day) is no time that HyperPod takes"),
+    ("FMB-96", patched(strategy="when_idle"), patched(Orchestrator.HYPERPOD_SLURM, strategy="when_idle"), "patching.strategy: when_idle is for clusters with EKS"),
+    ("FMB-96", patched(strategy="when_idle", batch_count=1), patched(strategy="when_idle", batch_count=0), "patching.batch_count: 0 is below 1"),
+    ("FMB-96", patched(strategy="when_idle", batch_percentage=100), patched(strategy="when_idle", batch_percentage=101), "patching.batch_percentage: 101 is no percentage"),
+    ("FMB-96", patched(strategy="when_idle", batch_count=1), patched(strategy="when_idle", batch_count=1, batch_percentage=5), "patching.batch_percentage: is given beside batch_count"),
+    ("FMB-96", patched(strategy="when_idle", wait_seconds=3600), patched(strategy="when_idle", wait_seconds=3601), "patching.wait_seconds: 3601 is not between 0 and 3600"),
+    ("FMB-96", patched(strategy="when_idle", rollback_alarms=["a"] * 10), patched(strategy="when_idle", rollback_alarms=["a"] * 11), "patching.rollback_alarms: 11 alarms: HyperPod takes 10"),
+    ("FMB-97", brought(hyperpod_add_ons=["observability"]), brought(Orchestrator.EKS, hyperpod_add_ons=["observability"]), "kubernetes.hyperpod_add_ons: is not read with orchestrator eks; leave it out: it is for hyperpod-eks"),
+    ("FMB-97", brought(hyperpod_add_ons=["observability"]), brought(hyperpod_add_ons=["observability", "observability"]), "kubernetes.hyperpod_add_ons[1]: observability is named twice"),
+    ("FMB-97", brought(kueue=True), brought(kueue=True, hyperpod_add_ons=["task_governance"]), "kubernetes.kueue: true, but task_governance brings a Kueue of its own"),
+    ("FMB-97", brought(hyperpod_add_ons=["task_governance"], add_ons=[GOVERNANCE]), brought(add_ons=[GOVERNANCE]), "kubernetes.add_ons[0].name: amazon-sagemaker-hyperpod-taskgovernance is not among hyperpod_add_ons"),
+    ("FMB-98", {"availability_zone": "usw2-az1", "availability_zones": ["usw2-az1"]}, {"availability_zone": "usw2-az3", "availability_zones": ["usw2-az1", "usw2-az2"]}, "availability_zone: usw2-az3 is not among network.availability_zones (usw2-az1, usw2-az2)"),
+    ("FMB-99", pools(), pools(node_provisioning=NodeProvisioning.STANDARD), "node_provisioning: standard, and Karpenter starts nodes of gpu with continuous only"),
+    ("FMB-99", pools(), pools(node_recovery=NodeRecovery.NONE), "node_recovery: none, and Karpenter starts nodes of gpu with automatic recovery only"),
+    ("FMB-99", pools(number=10), pools(number=11), "node_groups: 11 groups are started by Karpenter"),
+    ("FMB-100", {"chart": CHART, "chart_values": {"trainingOperators": {"enabled": True}, "gpu-operator": {"enabled": False}, "global": {"region": "x"}, "health-monitoring-agent": {"hmaimage": "x"}}}, {"chart": CHART, "chart_values": {"trainingOperators": {"enable": True}}}, "kubernetes.dependency_chart.values: trainingOperators.enable is no value of the chart in"),
+    ("FMB-100", {"chart": CHART, "chart_values": None}, {"chart": CHART, "chart_values": {"mlflow": {"enabled": True}}}, "mlflow is no value of the chart"),
+    ("FMB-101", pooled(), pooled(capacity=Capacity(mode="spot")), "capacity.mode: spot cannot be used with provisioned_by karpenter, which starts nodes on demand only"),
+    ("FMB-101", pooled(), pooled(min_count=1), "min_count: 1 is not read with provisioned_by karpenter"),
+    ("FMB-101", pooled(), pooled(deep_health_checks=[DeepHealthCheck.INSTANCE_STRESS]), "deep_health_checks: instance_stress cannot be used with provisioned_by karpenter"),
+    ("FMB-101", pooled(), pooled(every_type=["p6e-gb200.36xlarge"]), "provisioned_by: p6e-gb200.36xlarge is of ARM, which HyperPod's Karpenter does not start"),
+    ("FMB-102", {"orchestrator": Orchestrator.HYPERPOD_EKS, "region": "us-west-2"}, {"orchestrator": Orchestrator.HYPERPOD_EKS, "region": "ca-central-1"}, "region: the chart's health agent is not listed for ca-central-1"),
+    ("FMB-103", team(), team(task_governance=False), "teams: are given, but nothing here would keep them apart; use hyperpod-slurm, or hyperpod-eks with hyperpod_add_ons: [task_governance]"),
+    ("FMB-103", team(), team(teams=[TEAM, TEAM]), "teams: 2 teams are called red"),
+    ("FMB-103", team({"fair_share_weight": 100}), team({"fair_share_weight": 101}), "teams[0].fair_share_weight: 101 is not between 0 and 100"),
+    ("FMB-103", team({"borrow_limit_percentage": 10000}), team({"borrow_limit_percentage": 10001}), "teams[0].borrow_limit_percentage: 10001 is not between 0 and 10000"),
+    ("FMB-103", team({"sharing": "lend"}), team({"sharing": "lend", "borrow_limit_percentage": 5}), "teams[0].borrow_limit_percentage: 5, but a team with sharing lend borrows nothing"),
+    ("FMB-103", team(), team({"quotas": []}), "teams[0].quotas: is empty"),
+    ("FMB-103", team(), team({"quotas": [{"instance_type": "g5.xlarge", "count": 1}]}), "teams[0].quotas[0].instance_type: no group has g5.xlarge; known here: m5.large, p5.48xlarge"),
+    ("FMB-103", team(), team({"quotas": [{"instance_type": "p5.48xlarge", "count": 1}] * 2}), "teams[0].quotas[1].instance_type: p5.48xlarge is named twice"),
+    ("FMB-103", team(), team({"quotas": [{"instance_type": "p5.48xlarge", "count": 1, "vcpus": 2}]}), "teams[0].quotas[0]: takes one of count, accelerators, vcpus, memory_gib, not 2"),
+    ("FMB-103", team(), team({"quotas": [{"instance_type": "p5.48xlarge", "count": -1}]}), "teams[0].quotas[0]: count is below 0"),
+    ("FMB-103", team(), team({"quotas": [{"instance_type": "m5.large", "accelerators": 1}]}), "teams[0].quotas[0].accelerators: m5.large has none"),
+    ("FMB-103", team({"quotas": []}, slurm=True), team({"quotas": [{"instance_type": "p5.48xlarge", "count": 1}]}, slurm=True), "teams[0].quotas: is not read on Slurm"),
+    ("FMB-103", team(), team({"quotas": [{"instance_type": "p5.48xlarge", "count": 1}] * 16}), "teams[0].quotas: 16 are more than the 15 of a team"),
+    ("FMB-104", shares(4), shares(5), "teams: 5 count of p5.48xlarge together, and the groups have 4"),
+    ("FMB-104", shares(32, "accelerators"), shares(33, "accelerators"), "teams: 33 accelerators of p5.48xlarge together, and the groups have 32"),
+    ("FMB-105", users({}), users({}, slurm=False), "access.users: are given, but nothing here lets them in"),
+    ("FMB-105", users({}), users({}, {}), "access.users[1].name: ana is named twice"),
+    ("FMB-105", users({}, {"name": "ben", "uid": 10002}), users({}, {"name": "ben"}), "access.users[1].uid: 10001 is that of ana already"),
+    ("FMB-105", users({"uid": 2000}), users({"uid": 1999}), "access.users[0].uid: 1999 is not between 2000 and 60000"),
+    ("FMB-105", users({"uid": 60000}), users({"uid": None}), "access.users[0].uid: is required on Slurm: files belong to numbers"),
+    ("FMB-105", users({}), users({"name": "Ana"}), "access.users[0].name: Ana is no name for a user"),
+    ("FMB-105", users({}), users({"name": "ubuntu"}), "ubuntu is no name for a user"),
+    ("FMB-105", users({"account": "red"}), users({"account": "blue"}), "access.users[0].account: blue is no team; known here: red"),
+    ("FMB-105", users({"principal_arn": "arn:aws:iam::111122223333:role/Ana"}), users({"principal_arn": "Ana"}), "access.users[0].principal_arn: Ana is the ARN of no IAM role or user"),
+    ("FMB-105", users(MEMBER, slurm=False, kubernetes_teams=True), users({**MEMBER, "uid": 10001}, slurm=False, kubernetes_teams=True), "access.users[0].uid: is not read on Kubernetes"),
+    ("FMB-105", users(MEMBER, slurm=False, kubernetes_teams=True), users({**MEMBER, "account": None}, slurm=False, kubernetes_teams=True), "access.users[0].account: is required on Kubernetes"),
+    ("FMB-105", users(MEMBER, slurm=False, kubernetes_teams=True), users(MEMBER, {**MEMBER, "name": "ben"}, slurm=False, kubernetes_teams=True), "access.users[1].principal_arn: arn:aws:iam::111122223333:role/Ana is somebody else's"),
+    ("FMB-106", priorities(("high", 100)), priorities(("high", 101)), "priorities[0].weight: 101 is not between 0 and 100"),
+    ("FMB-106", priorities(("high", 0)), priorities(("high", 1), ("high", 2)), "priorities[1].name: high is named twice"),
+    ("FMB-106", priorities(), priorities(("high", 1), governed=False), "priorities: are not read without task governance"),
+    ("FMB-106", priorities(*((f"p{n}", n) for n in range(10))), priorities(*((f"p{n}", n) for n in range(11))), "priorities: 11 are more than 10"),
+    ("FMB-107", governed("us-west-2"), governed("ca-west-1"), "region: AWS::SageMaker::ComputeQuota is not listed for ca-west-1"),
+    ("HP-11", {"node_groups": [CONTROLLER, Group(), Group("login", NodeRole.LOGIN)]}, {"node_groups": [CONTROLLER, Group(), Group("login", NodeRole.LOGIN), Group("other", NodeRole.LOGIN)]}, "node_groups: 2 groups have role login (login, other): HyperPod takes one at most"),
     ("FMB-92", {"orchestrator": Orchestrator.PCS, "home_given": True}, {"orchestrator": Orchestrator.EKS, "home_given": True}, "leave it out"),
     ("NET-02", room([Group(count=14)], 0, 256, Orchestrator.EKS), room([Group(count=15)], 0, 256, Orchestrator.EKS), "node_groups: 255 addresses (gpu 255) do not fit the 251"),
     ("FMB-39", grafana(workspace="g-0123456789"), grafana(workspace="mine"), "grafana.workspace: mine is neither create nor none nor the id of a workspace"),

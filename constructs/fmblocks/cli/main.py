@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from fmblocks.catalog import instance_types
-from fmblocks.cli import acceptance, local
+from fmblocks.cli import acceptance, chart, local
 from fmblocks.cli.explain import where_checked
 from fmblocks.cli.guard import guard
 from fmblocks.cli.init import first_files
@@ -32,6 +32,7 @@ from fmblocks.rulebook import entries, sources
 app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_enable=False)
 app.add_typer(local.app, name="local")
 app.add_typer(acceptance.app, name="acceptance")
+app.add_typer(chart.app, name="chart")
 app.command()(guard)
 app.command()(preflight)
 app.command()(retire)

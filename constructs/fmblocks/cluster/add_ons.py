@@ -10,8 +10,9 @@ import functools
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
-from fmblocks.cluster.settings import POD_ADDRESSES, NodeRole
+from fmblocks.cluster.settings import POD_ADDRESSES, HyperPodAddOn, NodeRole
 
 # Labels that our node groups carry. Everything below and our device plugins select on them.
 ROLE_LABEL = "fmblocks/role"
@@ -46,6 +47,14 @@ CONFIGURATION: Mapping[str, Mapping[str, object]] = {
 }
 
 
+# As EKS calls what HyperPod brings.
+HYPERPOD_ADD_ONS = {
+    HyperPodAddOn.TRAINING_OPERATOR: "amazon-sagemaker-hyperpod-training-operator",
+    HyperPodAddOn.TASK_GOVERNANCE: "amazon-sagemaker-hyperpod-taskgovernance",
+    HyperPodAddOn.OBSERVABILITY: "amazon-sagemaker-hyperpod-observability",
+}
+
+
 def laid_over(ours: Mapping[str, object], theirs: Mapping[str, object]) -> dict[str, object]:
     """Settings with other ones over them, key by key: CoreDNS with more replicas stays on the system nodes."""
     found = dict(ours)
@@ -67,8 +76,19 @@ def pinned_kubernetes() -> tuple[str, ...]:
     return tuple(sorted(_versions()))
 
 
-@functools.cache
+def hyperpod_pinned() -> Mapping[str, str]:
+    """The versions of HyperPod's add-ons, which are the same on every Kubernetes version."""
+    found: dict[str, str] = _pins()["hyperpod"]
+    return found
+
+
 def _versions() -> dict[str, dict[str, str]]:
+    found: dict[str, dict[str, str]] = _pins()["versions"]
+    return found
+
+
+@functools.cache
+def _pins() -> dict[str, Any]:
     text = Path(__file__).with_name("add_ons.json").read_text(encoding="utf-8")
-    found: dict[str, dict[str, str]] = json.loads(text)["versions"]
+    found: dict[str, Any] = json.loads(text)
     return found

@@ -170,6 +170,8 @@ def _daemon_set(
         "tolerations": [
             {"key": "CriticalAddonsOnly", "operator": "Exists"},
             *({"key": key, "operator": "Exists", "effect": "NoSchedule"} for key in TAINTS.values()),
+            # HyperPod tries a node before work is placed there, and needs its devices for that.
+            {"key": "sagemaker.amazonaws.com/node-health-status", "operator": "Exists", "effect": "NoSchedule"},
         ],
         "containers": [dict(container)],
         "volumes": [{"name": volume, "hostPath": {"path": path}} for volume, path in paths.items()],

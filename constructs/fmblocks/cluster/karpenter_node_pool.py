@@ -177,6 +177,15 @@ class KarpenterNodePool(Construct):
         self.manifest.node.add_dependency(karpenter)
 
 
+# When Karpenter ends nodes: without the first budget a new image would end a job of a month; empty nodes get it all the
+# same.
+DISRUPTION: Mapping[str, Any] = {
+    "consolidationPolicy": "WhenEmpty",
+    "consolidateAfter": "10m",
+    "budgets": [{"nodes": "0", "reasons": ["Drifted"]}, {"nodes": "100%", "reasons": ["Empty"]}],
+}
+
+
 def _pool(name: str, kind: InstanceType, max_count: int, mode: CapacityMode, labels: dict[str, str]) -> dict[str, Any]:
     # Whole nodes, in what every pod of the group asks for.
     taint = TAINTS.get(kind.accelerator_vendor or "")
@@ -202,12 +211,7 @@ def _pool(name: str, kind: InstanceType, max_count: int, mode: CapacityMode, lab
         "metadata": {"name": name},
         "spec": {
             "template": {"metadata": {"labels": labels}, "spec": template},
-            "disruption": {
-                "consolidationPolicy": "WhenEmpty",
-                "consolidateAfter": "10m",
-                # Without the first a new image would end a job of a month; empty nodes get it all the same.
-                "budgets": [{"nodes": "0", "reasons": ["Drifted"]}, {"nodes": "100%", "reasons": ["Empty"]}],
-            },
+            "disruption": DISRUPTION,
             "limits": limits,
         },
     }

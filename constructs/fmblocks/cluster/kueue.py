@@ -51,6 +51,8 @@ class Kueue(Construct):
         namespace: of the LocalQueue. Default: default.
         chart_registry: a mirror, ``oci://…``. Default: where the project publishes it.
         image_registry: a mirror of registry.k8s.io. Default: the registry itself.
+        tainted: whether nodes with accelerators carry the taint of our node groups; those of HyperPod do not.
+            Default: True.
 
     Raises:
         FindingsError: rule FMB-09; groups is empty.
@@ -68,6 +70,7 @@ class Kueue(Construct):
         namespace: str = "default",
         chart_registry: str | None = None,
         image_registry: str | None = None,
+        tainted: bool = True,
     ) -> None:
         super().__init__(scope, id)
         if not groups:
@@ -97,7 +100,7 @@ class Kueue(Construct):
             self,
             "Queues",
             cluster=cast(eks.ICluster, cluster),
-            manifest=_queues(kinds, quotas, name=queue_name, namespace=namespace),
+            manifest=_queues(kinds, quotas, name=queue_name, namespace=namespace, tainted=tainted),
         )
         self.queues.node.add_dependency(self.chart)
 
@@ -135,7 +138,12 @@ def _config(uncounted: Sequence[str]) -> dict[str, Any]:
 
 
 def _queues(
-    kinds: Mapping[str, InstanceType], quotas: Mapping[str, Mapping[str, str]], *, name: str, namespace: str
+    kinds: Mapping[str, InstanceType],
+    quotas: Mapping[str, Mapping[str, str]],
+    *,
+    name: str,
+    namespace: str,
+    tainted: bool,
 ) -> list[dict[str, Any]]:
     """A flavor for each group, a queue over them, and the door to it in a namespace."""
     # A flavor names every resource of its queue.
@@ -155,7 +163,7 @@ def _queues(
         for one in names
     ]
     return [
-        *(_flavor(one, kinds[one]) for one in names),
+        *(_flavor(one, kinds[one], tainted=tainted) for one in names),
         {
             "apiVersion": _API,
             "kind": "ClusterQueue",
@@ -175,9 +183,9 @@ def _queues(
     ]
 
 
-def _flavor(name: str, kind: InstanceType) -> dict[str, Any]:
+def _flavor(name: str, kind: InstanceType, *, tainted: bool) -> dict[str, Any]:
     spec: dict[str, Any] = {"nodeLabels": {GROUP_LABEL: name}}
-    if taint := TAINTS.get(kind.accelerator_vendor or ""):
+    if tainted and (taint := TAINTS.get(kind.accelerator_vendor or "")):
         # Not a toleration: Kueue would give it to every job, and work without accelerators would take them.
         spec["nodeTaints"] = [{"key": taint, "value": "present", "effect": "NoSchedule"}]
     return {"apiVersion": _API, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}

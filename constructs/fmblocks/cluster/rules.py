@@ -6,27 +6,31 @@ import difflib
 import ipaddress
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
 
 from fmblocks import catalog
 from fmblocks.capacity.rules import Bought
 from fmblocks.capacity.settings import Capacity, CapacityMode, Tenancy
-from fmblocks.cluster.add_ons import ADD_ONS, pinned_kubernetes
+from fmblocks.cluster.add_ons import ADD_ONS, HYPERPOD_ADD_ONS, pinned_kubernetes
+from fmblocks.cluster.dependency_chart import unknown_values
 from fmblocks.cluster.settings import (
     ADD_ON_VERSION,
-    BUILT,
     DEFAULT_SLURM,
     POD_ADDRESSES,
     SYSTEM,
     ControllerSize,
     DeepHealthCheck,
     EndpointAccess,
+    HyperPodAddOn,
     Kubernetes,
     NodeProvisioning,
+    NodeRecovery,
     NodeRole,
     Orchestrator,
+    PatchingStrategy,
     Provisioner,
     Slurm,
     TieredStorage,
@@ -43,7 +47,7 @@ from fmblocks.compute.settings import (
     Placement,
     PlacementMode,
 )
-from fmblocks.findings import Violation, rule
+from fmblocks.findings import FindingsError, Severity, Violation, check, rule
 from fmblocks.network.addresses import RFC_1918, parse_cidr
 
 
@@ -249,7 +253,9 @@ _READ_BY: dict[str, tuple[Orchestrator, ...]] = {
     "deep_health_checks": (Orchestrator.HYPERPOD_EKS,),  # AWS describes them for EKS only
     "threads_per_core": _HYPERPOD,
     "instance_refresh": (Orchestrator.EC2,),
-    "provisioned_by": (Orchestrator.EKS,),
+    "provisioned_by": (Orchestrator.HYPERPOD_EKS, Orchestrator.EKS),
+    "availability_zone": _HYPERPOD,
+    "patching": _HYPERPOD,
     "extra_security_group_ids": (Orchestrator.EC2, Orchestrator.EKS, Orchestrator.PCS),
     "image_release_version": (Orchestrator.HYPERPOD_EKS,),
     "access.admins": (Orchestrator.HYPERPOD_EKS, Orchestrator.EKS),
@@ -297,7 +303,7 @@ def roles_of_the_orchestrator(*, orchestrator: Orchestrator, role: NodeRole) -> 
 
 @rule("HP-22")
 def addresses_at_most(
-    *, orchestrator: Orchestrator, node_groups: Sequence[Wired], types: catalog.Types, primary_subnet_size: int
+    *, orchestrator: Orchestrator, node_groups: Sequence[Wired], types: catalog.Types, subnet_size: int
 ) -> Iterator[Violation]:
     """How many addresses a HyperPod node takes AWS says for P5 only; one per interface is the most."""
     if not orchestrator.hyperpod:
@@ -307,7 +313,7 @@ def addresses_at_most(
         found = [types[name] for name in group.every_type if name in types]
         each = max((kind.max_efa_interfaces + 1 for kind in found), default=1)
         most += max(group.count, 0) * (each if group.instance_type != "p5.48xlarge" else 1)
-    if most > (usable := primary_subnet_size - 5):
+    if most > (usable := subnet_size - 5):
         text = f"{most} addresses are the most that the nodes can take, and {usable} are usable: AWS gives no number"
         yield Violation("node_groups", text, "use a larger network.cidr unless you have seen it work")
 
@@ -347,6 +353,10 @@ def roles(*, node_groups: Sequence[Group]) -> Iterator[Violation]:
         if group.role is NodeRole.SYSTEM:
             text = f"{group.name} has role system, which belongs to Kubernetes"
             yield Violation(f"node_groups[{index}].role", text, "use controller, login or compute")
+    logins = [group.name for group in node_groups if group.role is NodeRole.LOGIN]
+    if len(logins) > 1:
+        text = f"{len(logins)} groups have role login ({', '.join(logins)}): HyperPod takes one at most"
+        yield Violation("node_groups", text, "join them")
     if not any(group.role is NodeRole.COMPUTE for group in node_groups):
         yield Violation("node_groups", "no group has role compute", "add one with role: compute")
 
@@ -393,7 +403,7 @@ def efa_stays(*, efa: Efa, network_interfaces: Sequence[NetworkInterface]) -> It
     if efa.mode is EfaMode.NONE:
         text = "none cannot be had on HyperPod, which attaches every EFA interface of the type"
         yield Violation("efa.mode", text, "leave it out, or choose a type without EFA")
-    for key in ("count", "interface_type", "profile", "secondary_device_index"):
+    for key in ("count", "profile", "secondary_device_index"):  # efa or efa-only can be had (HP-30)
         if getattr(efa, key) is not None:
             text = f"{getattr(efa, key)} cannot be chosen on HyperPod, which lays the interfaces out itself"
             yield Violation(f"efa.{key}", text, "leave it out")
@@ -488,9 +498,10 @@ def addresses(
     node_groups: Sequence[Wired],
     types: catalog.Types,
     storage_addresses: int,
-    primary_subnet_size: int,
+    zone: str,
+    subnet_size: int,
 ) -> Iterator[Violation]:
-    """The primary subnet has an address for what every node takes at least."""
+    """The private subnet of a zone has an address for what every node there takes at least."""
     per_group = {
         group.name: group.count * addresses_per_node(orchestrator, group, types)
         for group in node_groups
@@ -499,9 +510,9 @@ def addresses(
     if storage_addresses:
         per_group["file systems"] = storage_addresses
     # EC2 keeps five addresses of every subnet.
-    if (needed := sum(per_group.values())) > (usable := primary_subnet_size - 5):
+    if (needed := sum(per_group.values())) > (usable := subnet_size - 5):
         listed = ", ".join(f"{name} {number}" for name, number in per_group.items())
-        text = f"{needed} addresses ({listed}) do not fit the {usable} of the primary zone's private subnet"
+        text = f"{needed} addresses ({listed}) do not fit the {usable} of the private subnet in {zone}"
         yield Violation("node_groups", text, "use a larger network.cidr, or fewer nodes")
 
 
@@ -624,11 +635,202 @@ def scripts_beside(*, scripts: str) -> Iterator[Violation]:
 
 
 @rule("FMB-23")
-def built(*, orchestrator: Orchestrator) -> Iterator[Violation]:
-    """Orchestrators without a stack are checked, but cannot be synthesized yet."""
-    if orchestrator not in BUILT:
-        text = f"{orchestrator} is checked here, but this version has no stack for it"
-        yield Violation("orchestrator", text, f"use {' or '.join(sorted(BUILT))} to deploy")
+def chart_is_there(*, orchestrator: Orchestrator, chart: str) -> Iterator[Violation]:
+    """HyperPod's own chart is in a repository of AWS only: it is fetched before the first synth."""
+    if orchestrator is Orchestrator.HYPERPOD_EKS and not (Path(chart) / "Chart.yaml").is_file():
+        text = f"{chart} holds no chart, and HyperPod's nodes need its health agents"
+        yield Violation(
+            "kubernetes.dependency_chart.path", text, "run `fmblocks chart pull FILE` where git and helm are"
+        )
+
+
+def refuse_without_chart(chart: str) -> None:
+    """What FMB-23 advises in a project file, where nothing goes on without it.
+
+    Raises:
+        FindingsError: always.
+    """
+    told = {"orchestrator": Orchestrator.HYPERPOD_EKS, "chart": chart}
+    raise FindingsError(replace(one, severity=Severity.ERROR) for one in check(("FMB-23",), told))
+
+
+@rule("FMB-100")
+def values_of_the_chart(*, chart: str, chart_values: Mapping[str, object] | None) -> Iterator[Violation]:
+    """Values are those that the chart has: Helm ignores any other key."""
+    if chart_values is None or not (Path(chart) / "Chart.yaml").is_file():
+        return  # FMB-23
+    for key in unknown_values(Path(chart), chart_values):
+        text = f"{key} is no value of the chart in {chart}, which would ignore it"
+        yield Violation("kubernetes.dependency_chart.values", text, "check its values.yaml")
+
+
+# Of the schedule of updates (CloudFormation, ScheduledUpdateConfig).
+_CRON = (
+    r"cron\((?:[0-5][0-9]|[0-9]|) (?:[01][0-9]|2[0-3]|[0-9]) (?:[1-9]|0[1-9]|[12][0-9]|3[01]|\?)"
+    r" (?:[1-9]|0[1-9]|1[0-2]|\*|\*/(?:[1-9]|1[0-2])|)"
+    r" (?:MON|TUE|WED|THU|FRI|SAT|SUN|[1-7]|\?|L|(?:[1-7]#[1-5])|(?:[1-7]L)) (?:20[2-9][0-9]|\*|)\)"
+)
+
+
+class Patched(Protocol):
+    """What the rules look at in a patching."""
+
+    @property
+    def strategy(self) -> PatchingStrategy | None: ...
+    @property
+    def schedule(self) -> str | None: ...
+    @property
+    def batch_count(self) -> int | None: ...
+    @property
+    def batch_percentage(self) -> int | None: ...
+    @property
+    def wait_seconds(self) -> int | None: ...
+    @property
+    def rollback_alarms(self) -> Sequence[object]: ...
+
+
+@rule("FMB-96")
+def patching_fits(*, orchestrator: Orchestrator, patching: Patched | None) -> Iterator[Violation]:
+    """Nodes are patched once idle or by the clock, in batches that HyperPod takes."""
+    if patching is None or not orchestrator.hyperpod:
+        return  # FMB-33
+    if patching.strategy is not None and not orchestrator.kubernetes:
+        text = f"{patching.strategy} is for clusters with EKS"
+        yield Violation("patching.strategy", text, "write schedule: cron(30 3 ? * SUN *), or leave it out")
+    if (patching.strategy is None) == (patching.schedule is None):
+        yield Violation("patching", "takes strategy or schedule, one of the two", "write strategy: when_idle")
+    if patching.schedule is not None and not re.fullmatch(_CRON, patching.schedule):
+        text = f"{patching.schedule} is no time that HyperPod takes"
+        yield Violation("patching.schedule", text, "write one like cron(30 3 ? * SUN *), in UTC")
+    if patching.batch_count is not None and patching.batch_percentage is not None:
+        yield Violation("patching.batch_percentage", "is given beside batch_count", "keep one of the two")
+    if patching.batch_count is not None and patching.batch_count < 1:
+        yield Violation("patching.batch_count", f"{patching.batch_count} is below 1", "write 1 or more")
+    if patching.batch_percentage is not None and not 1 <= patching.batch_percentage <= 100:
+        yield Violation("patching.batch_percentage", f"{patching.batch_percentage} is no percentage", "take 1 to 100")
+    if patching.wait_seconds is not None and not 0 <= patching.wait_seconds <= 3600:
+        yield Violation("patching.wait_seconds", f"{patching.wait_seconds} is not between 0 and 3600", "wait less")
+    if (number := len(patching.rollback_alarms)) > 10:
+        yield Violation("patching.rollback_alarms", f"{number} alarms: HyperPod takes 10", "name fewer")
+
+
+@rule("FMB-97")
+def keys_of_hyperpod(*, orchestrator: Orchestrator, kubernetes: Kubernetes | None) -> Iterator[Violation]:
+    """What HyperPod brings is for HyperPod, each once; its task governance is a Kueue of its own."""
+    if kubernetes is None:
+        return
+    given = kubernetes.model_fields_set
+    for key in ("hyperpod_add_ons", "dependency_chart") if orchestrator is Orchestrator.EKS else ():
+        if key in given and getattr(kubernetes, key):
+            text = f"is not read with orchestrator {orchestrator}"
+            yield Violation(f"kubernetes.{key}", text, "leave it out: it is for hyperpod-eks")
+    brought = {HYPERPOD_ADD_ONS[one] for one in kubernetes.hyperpod_add_ons}
+    for at, add_on in enumerate(kubernetes.add_ons):
+        if add_on.name in set(HYPERPOD_ADD_ONS.values()) - brought:
+            text = f"{add_on.name} is not among hyperpod_add_ons, without which nothing waits for its nodes"
+            yield Violation(f"kubernetes.add_ons[{at}].name", text, "add it there; here stands its version")
+    for at, one in enumerate(kubernetes.hyperpod_add_ons):
+        if kubernetes.hyperpod_add_ons.index(one) != at:
+            yield Violation(f"kubernetes.hyperpod_add_ons[{at}]", f"{one} is named twice", "name each once")
+    if kubernetes.kueue and HyperPodAddOn.TASK_GOVERNANCE in kubernetes.hyperpod_add_ons:
+        text = "true, but task_governance brings a Kueue of its own, and two answer each other's jobs"
+        yield Violation("kubernetes.kueue", text, "leave it out, or take task_governance out of hyperpod_add_ons")
+
+
+@rule("FMB-98")
+def zone_of_the_group(*, availability_zone: str | None, availability_zones: Sequence[str]) -> Iterator[Violation]:
+    """A group stands in a zone of the network: it has a private subnet there."""
+    if availability_zone is not None and availability_zone not in availability_zones:
+        text = f"{availability_zone} is not among network.availability_zones ({', '.join(availability_zones)})"
+        yield Violation("availability_zone", text, "add it there, or take one of these")
+
+
+@rule("FMB-99")
+def karpenter_of_hyperpod(
+    *,
+    orchestrator: Orchestrator,
+    node_groups: Sequence[OfEks],
+    node_provisioning: NodeProvisioning,
+    node_recovery: NodeRecovery,
+) -> Iterator[Violation]:
+    """HyperPod's Karpenter needs continuous provisioning and automatic recovery."""
+    pools = [group.name for group in node_groups if group.provisioned_by is Provisioner.KARPENTER]
+    if orchestrator is not Orchestrator.HYPERPOD_EKS or not pools:
+        return
+    if len(pools) > 10:
+        text = f"{len(pools)} groups are started by Karpenter ({', '.join(pools)}), and it knows 10"
+        yield Violation("node_groups", text, "join some")
+    if node_provisioning is not NodeProvisioning.CONTINUOUS:
+        text = f"{node_provisioning}, and Karpenter starts nodes of {', '.join(pools)} with continuous only"
+        yield Violation("node_provisioning", text, "leave it out")
+    if node_recovery is not NodeRecovery.AUTOMATIC:
+        text = f"{node_recovery}, and Karpenter starts nodes of {', '.join(pools)} with automatic recovery only"
+        yield Violation("node_recovery", text, "leave it out")
+
+
+@rule("FMB-101")
+def karpenter_group_of_hyperpod(
+    *,
+    orchestrator: Orchestrator,
+    provisioned_by: Provisioner,
+    capacity: Capacity,
+    min_count: int | None,
+    deep_health_checks: Sequence[DeepHealthCheck],
+    every_type: Sequence[str],
+    types: catalog.Types,
+) -> Iterator[Violation]:
+    """HyperPod's Karpenter starts nodes on demand, of x86 types, that are not tried first."""
+    if orchestrator is not Orchestrator.HYPERPOD_EKS or provisioned_by is not Provisioner.KARPENTER:
+        return
+    if capacity.mode is not CapacityMode.ON_DEMAND:
+        text = f"{capacity.mode} cannot be used with provisioned_by karpenter, which starts nodes on demand only"
+        yield Violation("capacity.mode", text, "leave provisioned_by out for this group")
+    if min_count is not None:
+        text = f"{min_count} is not read with provisioned_by karpenter: nodes come when pods ask for them"
+        yield Violation("min_count", text, "leave it out")
+    if deep_health_checks:
+        text = f"{', '.join(deep_health_checks)} cannot be used with provisioned_by karpenter"
+        yield Violation("deep_health_checks", text, "leave it out")
+    for name in every_type:
+        if name in types and types[name].architecture == "arm64":
+            text = f"{name} is of ARM, which HyperPod's Karpenter does not start"
+            yield Violation("provisioned_by", text, "leave it out for this group")
+
+
+# Where the chart's health agent has an image. Source: the rule.
+_AGENT_REGIONS = frozenset(
+    {
+        "ap-northeast-1", "ap-south-1", "ap-southeast-1", "ap-southeast-2", "eu-central-1", "eu-north-1", "eu-west-1",
+        "eu-west-2", "sa-east-1", "us-east-1", "us-east-2", "us-west-1", "us-west-2",
+    }
+)  # fmt: skip
+
+
+@rule("FMB-102")
+def agent_region(*, orchestrator: Orchestrator, region: str | None) -> Iterator[Violation]:
+    """The chart's health agent has an image in some Regions; the list moves, so this is a warning."""
+    if orchestrator is Orchestrator.HYPERPOD_EKS and region is not None and region not in _AGENT_REGIONS:
+        text = f"the chart's health agent is not listed for {region}, whose nodes would have none"
+        yield Violation("region", text, "check the chart's image map, or set health-monitoring-agent.hmaimage")
+
+
+# Where quotas and scheduler policies exist. Source: the rule.
+_GOVERNED_REGIONS = frozenset(
+    {
+        "ap-northeast-1", "ap-south-1", "ap-southeast-1", "ap-southeast-2", "ap-southeast-3", "eu-central-1",
+        "eu-north-1", "eu-south-2", "eu-west-1", "eu-west-2", "sa-east-1", "us-east-1", "us-east-2", "us-west-1",
+        "us-west-2",
+    }
+)  # fmt: skip
+
+
+@rule("FMB-107")
+def governed_region(*, kubernetes: Kubernetes | None, region: str | None) -> Iterator[Violation]:
+    """Task governance exists in some Regions; the list moves, so this is a warning."""
+    asked = kubernetes is not None and HyperPodAddOn.TASK_GOVERNANCE in kubernetes.hyperpod_add_ons
+    if asked and region is not None and region not in _GOVERNED_REGIONS:
+        text = f"AWS::SageMaker::ComputeQuota is not listed for {region}"
+        yield Violation("region", text, "check, or take task_governance out of hyperpod_add_ons")
 
 
 # Zone ids in which EKS puts no control plane. Source: the rule.
@@ -716,14 +918,14 @@ def admins_are_principals(*, admins: Sequence[str]) -> Iterator[Violation]:
 @rule("FMB-80")
 def somebody_gets_in(*, orchestrator: Orchestrator, admins: Sequence[str]) -> Iterator[Violation]:
     """Without an access entry nobody reaches the Kubernetes API, whoever deployed the cluster."""
-    if orchestrator is Orchestrator.EKS and not admins:
+    if orchestrator.kubernetes and not admins:
         yield Violation("access.admins", "is empty, so that nobody can use kubectl", "add access: {admins: [arn:…]}")
 
 
 @rule("FMB-81")
 def add_ons_pinned(*, orchestrator: Orchestrator, kubernetes: Kubernetes | None) -> Iterator[Violation]:
     """Add-ons have a version of their own for each Kubernetes version."""
-    version = kubernetes.version if kubernetes and orchestrator is Orchestrator.EKS else None
+    version = kubernetes.version if kubernetes and orchestrator.kubernetes else None
     if version is None or version in pinned_kubernetes():
         return
     named = {one.name for one in kubernetes.add_ons if one.version} if kubernetes else set()
@@ -757,7 +959,7 @@ def system_nodes(
     *, orchestrator: Orchestrator, node_groups: Sequence[OfEks], types: catalog.Types
 ) -> Iterator[Violation]:
     """One group of an EKS cluster has role system: it has nodes, and no accelerators."""
-    if orchestrator is not Orchestrator.EKS:
+    if not orchestrator.kubernetes:
         return
     found = [(index, group) for index, group in enumerate(node_groups) if group.role is NodeRole.SYSTEM]
     if len(found) > 1:
@@ -765,6 +967,7 @@ def system_nodes(
         yield Violation("node_groups", text, "join them; further nodes have role compute")
     # Karpenter's two replicas do not share a node.
     pools = [group.name for group in node_groups if group.provisioned_by is Provisioner.KARPENTER]
+    pools = [] if orchestrator.hyperpod else pools  # there it runs with the service
     for index, group in found:
         if group.count < (least := 2 if pools else 1):
             text = f"{group.count} nodes for DNS, webhooks and controllers"
@@ -785,7 +988,7 @@ _OF_SYSTEM_NODES = frozenset({"name", "role", "instance_type", "count", "ebs_vol
 @rule("FMB-94")
 def keys_of_system_nodes(*, orchestrator: Orchestrator, role: NodeRole, given: Collection[str]) -> Iterator[Violation]:
     """System nodes of EKS are on demand, on EKS's image, all there: other keys would be ignored in silence."""
-    if orchestrator is Orchestrator.EKS and role is NodeRole.SYSTEM:
+    if orchestrator.kubernetes and role is NodeRole.SYSTEM:
         for key in sorted(set(given) - _OF_SYSTEM_NODES):
             text = "is not read for the system group, whose nodes are on demand and on EKS's image"
             yield Violation(key, text, "leave it out")
@@ -793,7 +996,11 @@ def keys_of_system_nodes(*, orchestrator: Orchestrator, role: NodeRole, given: C
 
 # What is called beside what nodes of every cluster call: by CDK's kubectl function, by nodes that register with PCS.
 # Source: rule FMB-84.
-_CALLED = {Orchestrator.EKS: ("eks", "lambda"), Orchestrator.PCS: ("pcs",)}
+_CALLED = {
+    Orchestrator.EKS: ("eks", "lambda"),
+    Orchestrator.HYPERPOD_EKS: ("eks", "lambda", "sagemaker.api"),
+    Orchestrator.PCS: ("pcs",),
+}
 
 
 @rule("FMB-84")
@@ -814,10 +1021,10 @@ def closed_network(
         text = f"has no endpoint of {' and '.join(missing)}, without which {orchestrator} does not come up"
         every = [*sorted(endpoint_services), *missing]
         yield Violation("network.endpoints", text, f"write network: {{endpoints: [{', '.join(every)}]}}")
-    if orchestrator is not Orchestrator.EKS:
+    if not orchestrator.kubernetes:
         return
     for at, group in enumerate(node_groups):
-        if group.provisioned_by is Provisioner.KARPENTER:
+        if group.provisioned_by is Provisioner.KARPENTER and not orchestrator.hyperpod:
             text = "karpenter needs IAM's API, which no endpoint reaches"
             yield Violation(f"training.node_groups[{at}].provisioned_by", text, "leave it out in a closed network")
     charts = bool(kubernetes and (kubernetes.kueue or kubernetes.kube_ray))
@@ -836,7 +1043,7 @@ def closed_network(
 @rule("FMB-86")
 def lustre_of_pods(*, orchestrator: Orchestrator, efa_enabled: bool) -> Iterator[Violation]:
     """AWS shows no EFA for Lustre on EKS's own Amazon Linux nodes: pods mount over TCP."""
-    if orchestrator is Orchestrator.EKS and efa_enabled:
+    if orchestrator.kubernetes and efa_enabled:
         text = "true, but pods on Amazon Linux nodes of EKS mount over TCP: AWS shows EFA for it on Ubuntu nodes only"
         yield Violation("efa_enabled", text, "leave it out unless other clients use it")
 
@@ -978,7 +1185,7 @@ def pcs_parameters(*, slurm: Slurm | None) -> Iterator[Violation]:
 @rule("FMB-92")
 def home_of_pods(*, orchestrator: Orchestrator | None, home_given: bool) -> Iterator[Violation]:
     """Home directories are for people on nodes; pods have none."""
-    if orchestrator is Orchestrator.EKS and home_given:
+    if orchestrator is not None and orchestrator.kubernetes and home_given:
         yield Violation("storage.home", "is made, but pods of EKS do not mount it", "leave it out")
 
 
@@ -1052,10 +1259,12 @@ def pcs_blocks(
 SCRIPTS = ("HP-08",)
 # Of one group, on HyperPod, at both edges.
 HYPERPOD_GROUP = (
-    "FMB-19", "FMB-28", "HP-03", "HP-04", "HP-05", "HP-13", "HP-18", "TP-01", "TP-03", "X-02",
+    "FMB-19", "FMB-28", "FMB-96", "HP-03", "HP-04", "HP-05", "HP-13", "HP-16", "HP-18", "TP-01", "TP-03", "X-02",
 )  # fmt: skip
-GROUP = (*HYPERPOD_GROUP, "FMB-16", "FMB-33", "FMB-43", "HP-16")
+GROUP = (*HYPERPOD_GROUP, "FMB-101", "FMB-16", "FMB-33", "FMB-43", "FMB-98")
 GROUP_CONSTRUCT = (*HYPERPOD_GROUP, "HP-01")
+# Of the system nodes of HyperPod with EKS, which are EC2's.
+SYSTEM_GROUP = ("FMB-33", "FMB-94")
 EC2_GROUP = (
     "FMB-32", "FMB-33", "FMB-43", "FMB-44", "FMB-48", "FMB-87", "FMB-88", "FMB-89", "FMB-94", "PCS-06",
 )  # fmt: skip
@@ -1063,11 +1272,11 @@ HYPERPOD = ("HP-02",)
 SLURM = ("HP-11", "HP-12")
 CLUSTER = (*HYPERPOD, *SLURM)
 TRAINING = (
-    "EKS-03", "FMB-23", "FMB-33", "FMB-42", "FMB-78", "FMB-81", "FMB-82", "FMB-83", "FMB-90", "FMB-91", "HP-19",
-    "HP-28", "PCS-02", "PCS-07", "PCS-10",
+    "EKS-03", "FMB-100", "FMB-23", "FMB-33", "FMB-42", "FMB-78", "FMB-81", "FMB-82", "FMB-83", "FMB-90", "FMB-91",
+    "FMB-97", "FMB-99", "HP-19", "HP-28", "PCS-02", "PCS-07", "PCS-10",
 )  # fmt: skip
 # About keys that stand outside training.
-WHOLE = ("EKS-01", "FMB-79", "FMB-80", "FMB-84", "FMB-92", "HP-29", "PCS-01", "REG-02")
+WHOLE = ("EKS-01", "FMB-102", "FMB-107", "FMB-79", "FMB-80", "FMB-84", "FMB-92", "HP-29", "PCS-01", "REG-02")
 # Of a PCS cluster, at the construct.
 PCS_CONSTRUCT = ("FMB-90", "FMB-91", "PCS-02", "PCS-10")
 PCS_TEMPLATE_CONSTRUCT = ("FMB-44", "FMB-89")
@@ -1075,6 +1284,7 @@ PCS_TEMPLATE_CONSTRUCT = ("FMB-44", "FMB-89")
 EKS_CONSTRUCT = ("EKS-01", "FMB-78", "FMB-79", "FMB-80", "FMB-81", "FMB-82", "FMB-83")
 # Where the file system stands.
 FILE_SYSTEM = ("FSX-26", "X-05")
+EKS_CLUSTER_CONSTRUCT = (*HYPERPOD, "HP-09", "FMB-12", "X-04")
 CLUSTER_CONSTRUCT = (*CLUSTER, "HP-09", "HP-14", "FMB-12", "X-04", *FILE_SYSTEM)
 CLIENT_CONSTRUCT = ("FSX-15",)
 OWN_NODES_CONSTRUCT = ("FMB-32", "FMB-88", "PCS-06")

@@ -35,10 +35,6 @@ class Orchestrator(StrEnum):
         return self in (Orchestrator.HYPERPOD_EKS, Orchestrator.EKS)
 
 
-# What this version has stacks for; the rest is checked, and refused at synth (FMB-23).
-BUILT = frozenset({Orchestrator.EC2, Orchestrator.EKS, Orchestrator.HYPERPOD_SLURM, Orchestrator.PCS})
-
-
 class NodeProvisioning(StrEnum):
     """How HyperPod brings nodes up (API CreateCluster, NodeProvisioningMode)."""
 
@@ -61,6 +57,24 @@ class DeepHealthCheck(StrEnum):
 
     INSTANCE_STRESS = "instance_stress"
     INSTANCE_CONNECTIVITY = "instance_connectivity"
+
+
+class PatchingStrategy(StrEnum):
+    """When HyperPod patches running nodes (CloudFormation, AutoPatchConfig).
+
+    The API has DrainFirst too, which CloudFormation does not take.
+    """
+
+    WHEN_IDLE = "when_idle"
+    WHEN_ALL_IDLE = "when_all_idle"
+
+
+class HyperPodAddOn(StrEnum):
+    """An add-on of EKS that HyperPod brings (SageMaker AI Developer Guide, *Orchestrating with EKS*)."""
+
+    TRAINING_OPERATOR = "training_operator"
+    TASK_GOVERNANCE = "task_governance"
+    OBSERVABILITY = "observability"
 
 
 class ControllerSize(StrEnum):
@@ -106,6 +120,8 @@ def _image(value: object) -> object:
 Release = Annotated[Text, AfterValidator(spelled(r"[0-9]+\.[0-9]+\.[0-9]+", "a version like 1.2.3"))]
 KubernetesVersion = Annotated[Text, AfterValidator(spelled(r"1\.[0-9]{2}", "a version like 1.34"))]
 SlurmVersion = Annotated[Text, AfterValidator(spelled(r"[0-9]{2}\.[0-9]{2}", "a version like 25.05"))]
+# Where `fmblocks chart pull` puts HyperPod's chart, beside the project file.
+DEPENDENCY_CHART_FOLDER = "charts/hyperpod"
 # Both are the newest that AWS supports and that add-ons (add_ons.json) and kubectl are pinned for, less one.
 DEFAULT_KUBERNETES = "1.35"
 DEFAULT_SLURM = "25.11"
@@ -114,13 +130,43 @@ POD_ADDRESSES = 16
 _ONE_ZONE = "nodes stand in network.primary_availability_zone, all of them: leave the key out"
 
 
+def _patching(value: object) -> object:
+    """``patching: when_idle`` is short for ``patching: {strategy: when_idle}``."""
+    return {"strategy": value} if isinstance(value, str) else value
+
+
+class Patching(Settings):
+    """When running nodes get a newer image (API CreateCluster, AutoPatchConfig and ScheduledUpdateConfig)."""
+
+    FOREIGN: ClassVar = {
+        "patching_strategy": "the key is strategy",
+        "schedule_expression": "the key is schedule",
+        "maximum_batch_size": "write batch_count or batch_percentage",
+        "wait_interval_in_seconds": "the key is wait_seconds",
+        "auto_rollback_configuration": "the key is rollback_alarms",
+    }
+
+    strategy: Annotated[
+        PatchingStrategy | None, AnyCase, Field(description="patch releases, node by node or all, once idle")
+    ] = None
+    schedule: Annotated[
+        Text | None, Field(description="any release, by the clock: cron(minute hour day month weekday year), UTC")
+    ] = None
+    batch_count: Annotated[WholeNumber | None, Field(description="nodes at a time")] = None
+    batch_percentage: Annotated[WholeNumber | None, Field(description="nodes at a time, in per cent")] = None
+    wait_seconds: Annotated[WholeNumber | None, Field(description="seconds between batches, up to 3600")] = None
+    rollback_alarms: Annotated[
+        tuple[Text, ...], Field(description="names of CloudWatch alarms that take the nodes back, up to 10")
+    ] = ()
+
+
 class NodeGroup(Settings):
     """Nodes of one type, bought one way."""
 
     FOREIGN: ClassVar = {
         "subnet": "nodes always stand in private subnets: leave the key out",
         "associate_public_ip": "instances with several network interfaces get no public address: leave the key out",
-        "az": _ONE_ZONE,
+        "az": "the key is availability_zone",
         "instance_count": "the key is count",
         "min_instance_count": "the key is min_count",
         "max_count": "a group has a fixed count: write count",
@@ -140,7 +186,6 @@ class NodeGroup(Settings):
         "volume_size": "the key is ebs_volume_gib",
         "azs": _ONE_ZONE,
         "availability_zones": _ONE_ZONE,
-        "availability_zone": _ONE_ZONE,
         "instance_types": "write instance_type, and the others under alternative_instance_types",
         "instance_requirements": "write instance_type, and the others under alternative_instance_types",
         "on_start_deep_health_checks": "the key is deep_health_checks",
@@ -200,7 +245,14 @@ class NodeGroup(Settings):
     network_interfaces: Annotated[
         tuple[NetworkInterface, ...], Field(description="instead of those of the catalogue; not on HyperPod")
     ] = ()
-
+    availability_zone: Annotated[
+        Text | None, Field(description="one of network.availability_zones, on HyperPod; default: the primary one")
+    ] = None
+    patching: Annotated[
+        Patching | None,
+        BeforeValidator(_patching),
+        Field(description="when running nodes of HyperPod get a newer image; default: by hand"),
+    ] = None
     extra_security_group_ids: Annotated[
         tuple[Text, ...],
         Field(description="groups that every interface carries too; not on HyperPod"),
@@ -282,6 +334,16 @@ class AddOn(Settings):
     namespace: Annotated[Text, Field(description="of the service account")] = "kube-system"
 
 
+class DependencyChart(Settings):
+    """HyperPod's own chart: health agents and what restarts jobs. It lives in a git repository of AWS only."""
+
+    path: Annotated[Text, Field(description="folder, relative to the project file")] = DEPENDENCY_CHART_FOLDER
+    values: Annotated[
+        Annotated[str, BeforeValidator(_json_object)] | None,
+        Field(description="JSON, laid over ours; keys that the chart does not have are refused"),
+    ] = None
+
+
 class Kubernetes(Settings):
     """The EKS control plane, and what runs on every cluster."""
 
@@ -304,6 +366,12 @@ class Kubernetes(Settings):
         tuple[Text, ...], Field(description="who reaches a public endpoint; required with it")
     ] = ()
     add_ons: Annotated[tuple[AddOn, ...], Field(description="further EKS add-ons, or other versions")] = ()
+    hyperpod_add_ons: Annotated[
+        tuple[Annotated[HyperPodAddOn, AnyCase], ...], Field(description="with hyperpod-eks: those to install")
+    ] = ()
+    dependency_chart: Annotated[
+        DependencyChart, Field(description="with hyperpod-eks: the chart that `fmblocks chart pull` fetches")
+    ] = DependencyChart()
     kueue: Annotated[bool, Field(description="gang scheduling and queues: installs Kueue")] = False
     kube_ray: Annotated[bool, Field(description="Ray clusters: installs the KubeRay operator")] = False
     chart_registry: Annotated[
@@ -388,7 +456,7 @@ class Training(Settings):
     @property
     def groups(self) -> tuple[NodeGroup, ...]:
         """The node groups, with the system group that an EKS cluster always has."""
-        if self.orchestrator is not Orchestrator.EKS or any(one.role is NodeRole.SYSTEM for one in self.node_groups):
+        if not self.orchestrator.kubernetes or any(one.role is NodeRole.SYSTEM for one in self.node_groups):
             return self.node_groups
         return (SYSTEM, *self.node_groups)
 

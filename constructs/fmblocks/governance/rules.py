@@ -1,13 +1,16 @@
-"""What is refused about a project's tags."""
+"""What is refused about a project's tags, teams and users."""
 
 from __future__ import annotations
 
 import difflib
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
+from fmblocks.catalog import Types
 from fmblocks.findings import Violation, rule
+from fmblocks.governance.settings import Priority, Quota, Sharing, Team, User
 from fmblocks.rulebook import Kind, entries
 
 # One tag of 50 stays free for the one that every stack of ours adds.
@@ -69,4 +72,153 @@ def suppressions(*, suppress: Sequence[Suppressed]) -> Iterator[Violation]:
             yield Violation(f"{where}.reason", "is empty", "say why the rule does not matter here")
 
 
+@rule("FMB-103")
+def teams_fit(
+    *,
+    teams: Sequence[Team],
+    slurm: bool,
+    task_governance: bool,
+    nodes: Mapping[str, int],
+    types: Types,
+) -> Iterator[Violation]:
+    """Teams have names of their own; on Kubernetes they need task governance, and quotas of types that are there."""
+    if teams and not slurm and not task_governance:
+        text = "are given, but nothing here would keep them apart"
+        yield Violation("teams", text, "use hyperpod-slurm, or hyperpod-eks with hyperpod_add_ons: [task_governance]")
+        return
+    for name, times in Counter(team.name for team in teams).items():
+        if times > 1:
+            yield Violation("teams", f"{times} teams are called {name}", "give each a name of its own")
+    for at, team in enumerate(teams):
+        where, weight, limit = f"teams[{at}]", team.fair_share_weight, team.borrow_limit_percentage
+        if weight is not None and not 0 <= weight <= 100:
+            yield Violation(f"{where}.fair_share_weight", f"{weight} is not between 0 and 100", "0 is the least urgent")
+        if slurm:
+            for key in ("quotas", "sharing", "borrow_limit_percentage", "preemption"):
+                if key in team.model_fields_set and getattr(team, key):
+                    yield Violation(f"{where}.{key}", "is not read on Slurm", "leave it out: accounts share by weight")
+            continue
+        if limit is not None and not 0 <= limit <= 10000:
+            text = f"{limit} is not between 0 and 10000"
+            yield Violation(f"{where}.borrow_limit_percentage", text, "100 is as much again as the team has")
+        elif limit is not None and team.sharing is not Sharing.LEND_AND_BORROW:
+            text = f"{limit}, but a team with sharing {team.sharing} borrows nothing"
+            yield Violation(f"{where}.borrow_limit_percentage", text, "leave it out")
+        yield from _quotas(where, team.quotas, nodes, types)
+
+
+def _quotas(where: str, quotas: Sequence[Quota], nodes: Mapping[str, int], types: Types) -> Iterator[Violation]:
+    if not quotas:
+        yield Violation(f"{where}.quotas", "is empty: the team would have nothing of its own", "name an instance type")
+    if len(quotas) > 15:
+        yield Violation(f"{where}.quotas", f"{len(quotas)} are more than the 15 of a team", "name fewer types")
+    for at, one in enumerate(quotas):
+        key = f"{where}.quotas[{at}]"
+        if one.instance_type not in nodes:
+            listed = ", ".join(sorted(nodes)) or "none"
+            yield Violation(f"{key}.instance_type", f"no group has {one.instance_type}", f"known here: {listed}")
+        if [other.instance_type for other in quotas].index(one.instance_type) != at:
+            yield Violation(f"{key}.instance_type", f"{one.instance_type} is named twice", "name each type once")
+        given = [name for name in _AMOUNTS if getattr(one, name) is not None]
+        if len(given) != 1:
+            text = f"takes one of {', '.join(_AMOUNTS)}, not {len(given)}"
+            yield Violation(key, text, "write count for whole nodes")
+        if any(getattr(one, name) < 0 for name in given):
+            yield Violation(key, f"{given[0]} is below 0", "write 0 or more")
+        kind = types.get(one.instance_type)
+        if one.accelerators and kind is not None and not kind.accelerator_count:
+            yield Violation(f"{key}.accelerators", f"{one.instance_type} has none", "write count")
+
+
+_AMOUNTS = ("count", "accelerators", "vcpus", "memory_gib")
+
+
+@rule("FMB-104")
+def quotas_within_the_cluster(*, teams: Sequence[Team], nodes: Mapping[str, int], types: Types) -> Iterator[Violation]:
+    """What all teams have together is there: more is promised twice."""
+    for name, count in nodes.items():
+        kind = types.get(name)
+        each = {
+            "count": 1,
+            "accelerators": kind.accelerator_count if kind else 0,
+            "vcpus": kind.vcpus if kind else None,
+        }
+        for amount, per_node in each.items():
+            if not per_node:
+                continue
+            given = [getattr(one, amount) or 0 for team in teams for one in team.quotas if one.instance_type == name]
+            if sum(given) > count * per_node:
+                text = f"{sum(given)} {amount} of {name} together, and the groups have {count * per_node}"
+                yield Violation("teams", text, "lower some, or let teams borrow")
+
+
+@rule("FMB-105")
+def users_fit(
+    *, users: Sequence[User], teams: Sequence[Team], slurm: bool, kubernetes_teams: bool
+) -> Iterator[Violation]:
+    """Users have a name and a number for ever on Slurm, an IAM principal on Kubernetes, and a team that is there."""
+    if users and not slurm and not kubernetes_teams:
+        text = "are given, but nothing here lets them in"
+        yield Violation("access.users", text, "use hyperpod-slurm, or hyperpod-eks with teams; access.admins else")
+        return
+    names, numbers = [one.name for one in users], [one.uid for one in users]
+    known = [team.name for team in teams]
+    for at, one in enumerate(users):
+        key = f"access.users[{at}]"
+        if names.index(one.name) != at:
+            yield Violation(f"{key}.name", f"{one.name} is named twice", "give each a name of its own")
+        if not re.fullmatch(r"[a-z_][a-z0-9_-]{0,31}", one.name) or one.name in _TAKEN:
+            text = f"{one.name} is no name for a user"
+            yield Violation(f"{key}.name", text, "up to 32 small letters, digits, - and _; no system account")
+        if one.account is not None and one.account not in known:
+            hint = f"known here: {', '.join(known)}" if known else f"write teams: [{{name: {one.account}}}]"
+            yield Violation(f"{key}.account", f"{one.account} is no team", hint)
+        if one.principal_arn is not None and not re.fullmatch(_PRINCIPAL, one.principal_arn):
+            text = f"{one.principal_arn} is the ARN of no IAM role or user"
+            yield Violation(f"{key}.principal_arn", text, "it looks like arn:aws:iam::111122223333:role/Name")
+        if slurm:
+            if one.uid is None:
+                yield Violation(f"{key}.uid", "is required on Slurm: files belong to numbers", "take 10000 or more")
+            elif not 2000 <= one.uid <= 60000:
+                text = f"{one.uid} is not between 2000 and 60000"
+                yield Violation(f"{key}.uid", text, "below are the image's own accounts, above are reserved ones")
+            elif numbers.index(one.uid) != at:
+                text = f"{one.uid} is that of {names[numbers.index(one.uid)]} already"
+                yield Violation(f"{key}.uid", text, "give each a number of its own")
+            continue
+        if one.uid is not None:
+            yield Violation(f"{key}.uid", "is not read on Kubernetes", "leave it out")
+        for required in ("principal_arn", "account"):
+            if getattr(one, required) is None:
+                yield Violation(f"{key}.{required}", "is required on Kubernetes", "give it")
+        if one.principal_arn in [other.principal_arn for other in users[:at]] and one.principal_arn:
+            text = f"{one.principal_arn} is somebody else's: an access entry has one principal"
+            yield Violation(f"{key}.principal_arn", text, "give each their own")
+
+
+# Accounts of HyperPod's and Ubuntu's images that people might think of.
+_TAKEN = frozenset({"root", "ubuntu", "slurm", "munge", "mysql", "ssm-user", "nobody", "daemon"})
+_PRINCIPAL = r"arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/[\w+=,.@/-]+"
+
+
+@rule("FMB-106")
+def priorities_fit(*, priorities: Sequence[Priority], task_governance: bool) -> Iterator[Violation]:
+    """Priorities come with task governance, up to 10, each once, from 0 to 100."""
+    if priorities and not task_governance:
+        hint = "use hyperpod-eks with hyperpod_add_ons: [task_governance], or leave it out"
+        yield Violation("priorities", "are not read without task governance", hint)
+        return
+    if len(priorities) > 10:
+        yield Violation("priorities", f"{len(priorities)} are more than 10", "join some")
+    names = [one.name for one in priorities]
+    for at, one in enumerate(priorities):
+        if names.index(one.name) != at:
+            yield Violation(f"priorities[{at}].name", f"{one.name} is named twice", "name each once")
+        if not 0 <= one.weight <= 100:
+            text = f"{one.weight} is not between 0 and 100"
+            yield Violation(f"priorities[{at}].weight", text, "100 goes first")
+
+
 RULES = ("FMB-10", "FMB-21")
+# What teams, users and priorities are.
+PEOPLE = ("FMB-103", "FMB-104", "FMB-105", "FMB-106")

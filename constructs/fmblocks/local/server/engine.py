@@ -155,6 +155,19 @@ def call_eks(operation: str, *arguments: Any) -> dict[str, Any]:
     return answer
 
 
+def stored(url: str) -> bytes:
+    """What lies under an address ``s3://bucket/key``.
+
+    Raises:
+        ValueError: nothing does.
+    """
+    bucket, _, key = url.removeprefix("s3://").partition("/")
+    found: bytes | None = s3._get_object_data(bucket, key)
+    if found is None:
+        raise ValueError(f"{url} is not there")
+    return found
+
+
 def call_iam(operation: str, parameters: dict[str, str]) -> ElementTree.Element:
     """Call an operation of IAM inside the server, by the name of its function.
 

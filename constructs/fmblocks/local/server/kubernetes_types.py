@@ -8,13 +8,16 @@ those of Kubernetes, and kinds that a chart brings by ours, once that chart is t
 from __future__ import annotations
 
 import functools
+import io
 import json
+import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import kubernetes_validate
+import yaml
 
 from fmblocks.local.server.engine import (
     Attributes,
@@ -28,17 +31,22 @@ from fmblocks.local.server.engine import (
     eks_cluster,
     environment,
     register,
+    stored,
     unique,
     without_containers,
 )
-from fmblocks.local.server.schema_types import validate
+from fmblocks.local.server.schema_types import Record, live, validate
 
 _MANIFEST, _CHART = "Custom::AWSCDK-EKS-KubernetesResource", "Custom::AWSCDK-EKS-HelmChart"
-# Which chart brings the kinds of an API group.
+_VALUE = "Custom::AWSCDK-EKS-KubernetesObjectValue"
+# Stands for what a HyperPod cluster brings that starts its nodes with Karpenter.
+_HYPERPOD_KARPENTER = "hyperpod-karpenter"
+# Which charts bring the kinds of an API group.
 _BROUGHT_BY = {
-    "kueue.x-k8s.io": "kueue",
-    "karpenter.sh": "karpenter-crd",
-    "karpenter.k8s.aws": "karpenter-crd",
+    "kueue.x-k8s.io": ("kueue",),
+    "karpenter.sh": ("karpenter-crd", _HYPERPOD_KARPENTER),
+    "karpenter.k8s.aws": ("karpenter-crd",),
+    "karpenter.sagemaker.amazonaws.com": (_HYPERPOD_KARPENTER,),
 }
 # (account, Region, cluster) → release → chart's properties
 _CHARTS: dict[tuple[str, str, str], dict[str, Properties]] = {}
@@ -71,6 +79,7 @@ def install() -> None:
     )
     register("AWS::IAM::OIDCProvider", Handler(_trust, _distrust, create_only=("Url",)))
     register(_MANIFEST, Handler(_apply, lambda _id, _properties: None, _apply_again))
+    register(_VALUE, Handler(_look, lambda _id, _properties: None, lambda id, _old, new: (id, _look(new)[1])))
     register(_CHART, Handler(_release, _uninstall, lambda id, _old, new: _upgrade(id, new)))
 
 
@@ -119,6 +128,8 @@ def _create_add_on(properties: Properties) -> Created:
     typed = validate("AWS::EKS::Addon", properties)
     cluster, name = typed["ClusterName"], typed["AddonName"]
     _parsed(typed)
+    if name.startswith("amazon-sagemaker-hyperpod-") and not any(True for _ in _hyperpod_on(cluster)):
+        raise ValueError(f"{name} cannot be installed: no HyperPod cluster has nodes in {cluster}")
     answer = call_eks("_create_addon", cluster, _camel(typed))
     return f"{cluster}|{name}", {"Arn": answer["addon"]["addonArn"]}
 
@@ -258,8 +269,42 @@ def _check_manifest(properties: Properties) -> None:
 
 
 def charts_of(cluster: str) -> Iterable[str]:
-    """The charts of a cluster, by name."""
-    return [one["Chart"] for one in _CHARTS.get((*environment(), cluster), {}).values()]
+    """The charts of a cluster, by name, and what stands for HyperPod's Karpenter where there is one."""
+    found = [_name_of(one) for one in _CHARTS.get((*environment(), cluster), {}).values()]
+    started = any(one.properties.get("AutoScaling", {}).get("Mode") == "Enable" for one in _hyperpod_on(cluster))
+    return [*found, _HYPERPOD_KARPENTER] if started else found
+
+
+def _hyperpod_on(cluster: str) -> Iterable[Record]:
+    """The HyperPod clusters whose nodes join a cluster."""
+    for record in live("AWS::SageMaker::Cluster").values():
+        arn = record.properties.get("Orchestrator", {}).get("Eks", {}).get("ClusterArn", "")
+        if arn.endswith(f":cluster/{cluster}"):
+            yield record
+
+
+def _name_of(release: Properties) -> str:
+    return str(release["Chart"] if "Chart" in release else yaml.safe_load(_asset(release))["name"])
+
+
+def _asset(release: Properties) -> bytes:
+    """The Chart.yaml of a chart that came as an asset.
+
+    Raises:
+        ValueError: the asset holds none.
+    """
+    with zipfile.ZipFile(io.BytesIO(stored(release["ChartAssetURL"]))) as archive:
+        try:
+            return archive.read("Chart.yaml")
+        except KeyError:
+            raise ValueError(f"{release['Release']}: Chart.yaml file is missing") from None
+
+
+def _look(properties: Properties) -> Created:
+    """The value of an object: everything that is waited for is there at once."""
+    if eks_cluster(properties["ClusterName"]) is None:
+        raise ValueError(f"No cluster found for name: {properties['ClusterName']}.")
+    return f"{properties['ClusterName']}/{properties['ObjectName']}", {"Value": "1"}
 
 
 def check_object(document: dict[str, Any], version: str, charts: Iterable[str]) -> None:
@@ -277,7 +322,7 @@ def check_object(document: dict[str, Any], version: str, charts: Iterable[str]) 
     name = f"{kind}/{document.get('metadata', {}).get('name')}"
     group = api.split("/")[0]
     if group in _BROUGHT_BY:
-        if _BROUGHT_BY[group] not in charts:
+        if not set(_BROUGHT_BY[group]) & set(charts):
             raise ValueError(f'no matches for kind "{kind}" in version "{api}": ensure CRDs are installed first')
         schema = _custom_kinds().get(f"{api}/{kind}")
         if schema is None:
@@ -317,7 +362,10 @@ def _upgrade(id: str, properties: Properties) -> Created:
 def _upgrade_release(cluster: str, properties: Properties) -> None:
     if eks_cluster(cluster) is None:
         raise ValueError(f"No cluster found for name: {cluster}.")
-    for key in ("Chart", "Version", "Repository"):
+    asset = "ChartAssetURL" in properties
+    if asset:
+        _asset(properties)
+    for key in () if asset else ("Chart", "Version", "Repository"):
         if not properties.get(key):
             raise ValueError(f"{properties['Release']}: {key} is missing: a chart comes from a place, in a version")
     json.loads(properties.get("Values", "{}"))

@@ -22,6 +22,7 @@ from fmblocks.local.server.engine import (
     Handler,
     Properties,
     before_delete,
+    eks_cluster,
     environment,
     register,
     replaced_by_schema,
@@ -95,9 +96,59 @@ def _association(id: str, properties: Properties) -> Attributes:
     return {"AssociationId": id, "ResourceARN": _arn("fsx", f"association/{properties['FileSystemId']}/{id}")}
 
 
-def _cluster(id: str, _properties: Properties) -> Attributes:
+def _cluster(id: str, properties: Properties) -> Attributes:
+    names = [one["InstanceGroupName"] for one in properties.get("InstanceGroups", [])]
+    if len(set(names)) != len(names):
+        raise ValueError("Instance group names must be unique within a cluster")
+    arn = properties.get("Orchestrator", {}).get("Eks", {}).get("ClusterArn")
+    if arn is not None:
+        control_plane = eks_cluster(arn.rsplit("/", 1)[1])
+        if control_plane is None:
+            raise ValueError(f"The EKS cluster {arn} does not exist")
+        mode = control_plane.get("accessConfig", {}).get("authenticationMode", "CONFIG_MAP")
+        if mode not in ("API", "API_AND_CONFIG_MAP"):
+            raise ValueError(f"The authentication mode {mode} of {arn} is not supported")
     created = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     return {"ClusterArn": id, "ClusterStatus": "InService", "CreationTime": created, "FailureMessage": ""}
+
+
+def _cluster_change(old: Properties, new: Properties) -> None:
+    """What HyperPod refuses: another subnet of a group that is there."""
+    before = {one["InstanceGroupName"]: one.get("OverrideVpcConfig") for one in old.get("InstanceGroups", [])}
+    for one in new.get("InstanceGroups", []):
+        name = one["InstanceGroupName"]
+        if name in before and before[name] != one.get("OverrideVpcConfig"):
+            raise ValueError(f"OverrideVpcConfig of instance group {name} cannot be updated")
+
+
+def _governs(kind: str) -> Callable[[str, Properties], Attributes]:
+    """A policy or a quota of a cluster that is there, with EKS."""
+
+    def describe(arn: str, properties: Properties) -> Attributes:
+        cluster = live("AWS::SageMaker::Cluster").get(properties["ClusterArn"])
+        if cluster is None or "Eks" not in cluster.properties.get("Orchestrator", {}):
+            raise ValueError(f"{properties['ClusterArn']} is no cluster with EKS")
+        for other in live(f"AWS::SageMaker::{kind}").values():
+            if [other.properties[key] for key in ("ClusterArn", "Name")] == [
+                properties[key] for key in ("ClusterArn", "Name")
+            ]:
+                raise ValueError(f"{properties['Name']} already exists in {properties['ClusterArn']}")
+        return {f"{kind}Arn": arn, f"{kind}Id": arn.rsplit("/", 1)[1], "Status": "Created"}
+
+    return describe
+
+
+def _quota_change(old: Properties, new: Properties) -> None:
+    if old["ComputeQuotaTarget"]["TeamName"] != new["ComputeQuotaTarget"]["TeamName"]:
+        raise ValueError("TeamName cannot be updated")
+
+
+def _governed_cluster(arn: str) -> None:
+    """HyperPod keeps a cluster that has quotas or a policy."""
+    for kind in ("ClusterSchedulerConfig", "ComputeQuota"):
+        for record in live(f"AWS::SageMaker::{kind}").values():
+            if record.properties["ClusterArn"] == arn:
+                raise ValueError(f"The cluster {arn} has the {kind} {record.properties['Name']} and may not be deleted")
 
 
 def _workspace(id: str, _properties: Properties) -> Attributes:
@@ -157,7 +208,23 @@ TYPES = (
     SchemaType("AWS::EC2::CapacityReservation", lambda: f"cr-{unique()}", _reservation),
     SchemaType("AWS::FSx::FileSystem", lambda: f"fs-{unique()}", _file_system, refuse=_file_system_change),
     SchemaType("AWS::FSx::DataRepositoryAssociation", lambda: f"dra-{unique()}", _association),
-    SchemaType("AWS::SageMaker::Cluster", lambda: _arn("sagemaker", f"cluster/{unique(12)}"), _cluster),
+    SchemaType(
+        "AWS::SageMaker::Cluster",
+        lambda: _arn("sagemaker", f"cluster/{unique(12)}"),
+        _cluster,
+        refuse=_cluster_change,
+    ),
+    SchemaType(
+        "AWS::SageMaker::ClusterSchedulerConfig",
+        lambda: _arn("sagemaker", f"cluster-scheduler-config/{unique(12)}"),
+        _governs("ClusterSchedulerConfig"),
+    ),
+    SchemaType(
+        "AWS::SageMaker::ComputeQuota",
+        lambda: _arn("sagemaker", f"compute-quota/{unique(12)}"),
+        _governs("ComputeQuota"),
+        refuse=_quota_change,
+    ),
     SchemaType("AWS::PCS::Cluster", lambda: _arn("pcs", f"cluster/pcs_{unique(10)}"), _pcs_cluster),
     SchemaType("AWS::PCS::ComputeNodeGroup", _pcs_arn("computenodegroup"), _pcs_part),
     SchemaType("AWS::PCS::Queue", _pcs_arn("queue"), _pcs_part),
@@ -170,6 +237,7 @@ def install() -> None:
     for type in TYPES:
         register(type.name, _handler(type))
     before_delete("AWS::EC2::PlacementGroup", _used_placement_group)
+    before_delete("AWS::SageMaker::Cluster", _governed_cluster)
 
 
 def answer_like_cloudformation() -> None:

@@ -127,6 +127,26 @@ def _describe_cluster(request: Mapping[str, Any]) -> dict[str, Any]:
     raise ServiceError("ResourceNotFound", f"Cluster {request['ClusterName']} not found")
 
 
+def _list_cluster_nodes(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Every node that a cluster asks for runs at once."""
+    for arn, record in live("AWS::SageMaker::Cluster").items():
+        if request["ClusterName"] in (arn, _cluster_name(arn, record)):
+            return {
+                "ClusterNodeSummaries": [
+                    {
+                        "InstanceGroupName": group["InstanceGroupName"],
+                        "InstanceId": f"i-{at:017x}",
+                        "InstanceType": group.get("InstanceType"),
+                        "LaunchTime": time.time(),
+                        "InstanceStatus": {"Status": "Running"},
+                    }
+                    for group in record.properties.get("InstanceGroups", [])
+                    for at in range(int(group["InstanceCount"]))
+                ]
+            }
+    raise ServiceError("ResourceNotFound", f"Cluster {request['ClusterName']} not found")
+
+
 def _list_clusters(_request: Mapping[str, Any]) -> dict[str, Any]:
     found = live("AWS::SageMaker::Cluster").items()
     return {"ClusterSummaries": [_cluster_summary(arn, record) for arn, record in found]}
@@ -176,7 +196,11 @@ OPERATIONS: dict[str, dict[str, Operation]] = {
         "DescribeFileSystems": _describe_file_systems,
         "DescribeDataRepositoryAssociations": _describe_associations,
     },
-    "sagemaker": {"DescribeCluster": _describe_cluster, "ListClusters": _list_clusters},
+    "sagemaker": {
+        "DescribeCluster": _describe_cluster,
+        "ListClusterNodes": _list_cluster_nodes,
+        "ListClusters": _list_clusters,
+    },
     "amp": {
         "DeleteWorkspace": _delete_workspace,
         "DescribeWorkspace": _describe_workspace,
