@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from fmblocks.cluster.eks_cluster import EksCluster as EksCluster
     from fmblocks.cluster.eks_gpu_node_group import EksGpuNodeGroup as EksGpuNodeGroup
     from fmblocks.cluster.eks_launch_template import EksLaunchTemplate as EksLaunchTemplate
+    from fmblocks.cluster.hyperpod_access import HyperPodAccess as HyperPodAccess
     from fmblocks.cluster.hyperpod_add_ons import HyperPodAddOns as HyperPodAddOns
     from fmblocks.cluster.hyperpod_cluster import HyperPodCluster
     from fmblocks.cluster.hyperpod_cluster import IHyperPodCluster as IHyperPodCluster
@@ -56,6 +57,8 @@ if TYPE_CHECKING:
     from fmblocks.cluster.settings import NodeProvisioning as NodeProvisioning
     from fmblocks.cluster.settings import NodeRecovery as NodeRecovery
     from fmblocks.cluster.settings import NodeRole as NodeRole
+    from fmblocks.cluster.slurm_lifecycle_bundle import SlurmLifecycleBundle as SlurmLifecycleBundle
+    from fmblocks.cluster.slurm_lifecycle_bundle import SlurmUser
     from fmblocks.cluster.team_access import TeamAccess as TeamAccess
     from fmblocks.compute.efa_launch_template import EfaLaunchTemplate as EfaLaunchTemplate
     from fmblocks.compute.efa_placement_group import EfaPlacementGroup as EfaPlacementGroup
@@ -82,6 +85,8 @@ if TYPE_CHECKING:
     from fmblocks.observability.metrics_workspace import IMetricsWorkspace as IMetricsWorkspace
     from fmblocks.observability.metrics_workspace import MetricsWorkspace as MetricsWorkspace
     from fmblocks.project import Project as Project
+    from fmblocks.storage.accounting_database import AccountingDatabase as AccountingDatabase
+    from fmblocks.storage.accounting_database import IAccountingDatabase
     from fmblocks.storage.data_bucket import DataBucket as DataBucket
     from fmblocks.storage.data_bucket import LogBucket as LogBucket
     from fmblocks.storage.data_release_schedule import DataReleaseSchedule as DataReleaseSchedule
@@ -106,6 +111,11 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "HyperPodAccess": "cluster.hyperpod_access",
+    "SlurmUser": "cluster.slurm_lifecycle_bundle",
+    "SlurmLifecycleBundle": "cluster.slurm_lifecycle_bundle",
+    "IAccountingDatabase": "storage.accounting_database",
+    "AccountingDatabase": "storage.accounting_database",
     "TieredStorage": "cluster.settings",
     "Preemption": "governance.settings",
     "Sharing": "governance.settings",
@@ -210,6 +220,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "AccountingDatabase",
     "AlertTopic",
     "CapacityBlock",
     "CapacityMode",
@@ -242,6 +253,7 @@ __all__ = [
     "FindingsError",
     "FixedImage",
     "GpuFleet",
+    "HyperPodAccess",
     "HyperPodAddOn",
     "HyperPodAddOns",
     "HyperPodCluster",
@@ -251,6 +263,7 @@ __all__ = [
     "HyperPodNodePool",
     "HyperPodNodesReady",
     "HyperPodSlurmCluster",
+    "IAccountingDatabase",
     "ICapacity",
     "IClusterVpc",
     "IHyperPodCluster",
@@ -304,6 +317,8 @@ __all__ = [
     "SchedulerPolicy",
     "Sharing",
     "SlurmInstanceGroup",
+    "SlurmLifecycleBundle",
+    "SlurmUser",
     "SpotCapacity",
     "StorageType",
     "TeamAccess",

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from mypy_boto3_fsx.client import FSxClient
     from mypy_boto3_iam.client import IAMClient
     from mypy_boto3_s3.client import S3Client
+    from mypy_boto3_sagemaker.client import SageMakerClient
+    from mypy_boto3_service_quotas.client import ServiceQuotasClient
     from mypy_boto3_ssm.client import SSMClient
 
 
@@ -54,6 +56,8 @@ class Account:
     fsx: FSxClient
     iam: IAMClient
     s3: S3Client
+    sagemaker: SageMakerClient
+    service_quotas: ServiceQuotasClient
     ssm: SSMClient
 
 

@@ -210,6 +210,14 @@ def _check(project: Project, folder: Path, now: datetime | None, charts: Path) -
         lustre = project.storage.lustre
         values = {**_fields(home), "region": project.region, "lustre_mount_path": lustre.mount_path if lustre else None}
         yield from check(storage_rules.HOME, values, path="storage.home")
+    if (database := project.storage.accounting_database) is not None:
+        stands = {
+            "accounting_database": database,
+            "availability_zones": project.network.zones,
+            "primary": project.network.primary,
+            "zones": project.network.zones,
+        }
+        yield from check(storage_rules.ACCOUNTING_PROJECT, stands, path="storage")
     yield from check(governance_rules.PEOPLE, _people(project))
     if project.training is not None:
         yield from _check_training(project, project.training, charts)
@@ -307,6 +315,7 @@ def _check_training(project: Project, training: Training, charts: Path) -> Itera
         "closed": project.network.vpc is None and not project.network.nat_gateways,
         "endpoint_services": project.network.endpoint_services,
         "home_given": project.storage.home is not None,
+        "accounting_database_given": project.storage.accounting_database is not None,
         "collected": project.observability.collector is Collector.AGENTS,
         "chart": str(charts / kubernetes.dependency_chart.path),
         "chart_values": json.loads(kubernetes.dependency_chart.values) if kubernetes.dependency_chart.values else None,

@@ -47,7 +47,7 @@ def steps(project: Project) -> Iterator[Step]:
     yield Step(
         "write down what stays: afterwards no stack knows it",
         "",
-        tuple(_ids(name, network, lustre=lustre is not None, made_lustre=made_lustre, home=home is not None)),
+        tuple(_ids(project, lustre=lustre is not None, made_lustre=made_lustre, home=home is not None)),
     )
     if lustre is not None and lustre.exported:
         seen = "--namespace AWS/FSx --metric-name AgeOfOldestQueuedMessage --statistics Maximum --period 60"
@@ -78,7 +78,8 @@ def steps(project: Project) -> Iterator[Step]:
         (*_unlocked(name, "FoundationStack"), *_delete_stack(name, "FoundationStack")),
     )
     yield from _data(project, made_lustre=made_lustre)
-    yield from _network(network, made_lustre=made_lustre, home=home is not None)
+    database = project.storage.accounting_database is not None
+    yield from _network(network, made_lustre=made_lustre, home=home is not None, database=database)
     yield Step(
         "last, the key: what it encrypted, backups too, can never be read again",
         "a month for each key",
@@ -94,7 +95,8 @@ def _place(project: Project) -> Iterator[str]:
         yield f'test "$(aws sts get-caller-identity --query Account --output text)" = {project.account}'
 
 
-def _ids(name: str, network: Network, *, lustre: bool, made_lustre: bool, home: bool) -> Iterator[str]:
+def _ids(project: Project, *, lustre: bool, made_lustre: bool, home: bool) -> Iterator[str]:
+    name, network = project.name, project.network
     published = {
         "KEY": "key-arn",
         "WORKSPACE": "metrics/workspace-arn",
@@ -113,6 +115,20 @@ def _ids(name: str, network: Network, *, lustre: bool, made_lustre: bool, home: 
         )
     # The log bucket is not published: nobody else needs it.
     query = "StackResourceSummaries[?ResourceType=='AWS::S3::Bucket'].PhysicalResourceId"
+    if project.storage.accounting_database is not None:
+        for variable, kind in _OF_DATABASE.items():
+            yield (
+                f"{variable}=$(aws cloudformation list-stack-resources --stack-name {name}-FoundationStack --query"
+                f" \"StackResourceSummaries[?ResourceType=='{kind}'].PhysicalResourceId\" --output text)"
+            )
+        yield (
+            "DATABASE_GROUP=$(aws rds describe-db-clusters --db-cluster-identifier $DATABASE"
+            " --query 'DBClusters[0].VpcSecurityGroups[0].VpcSecurityGroupId' --output text)"
+        )
+        yield (
+            "DATABASE_SUBNETS=$(aws rds describe-db-subnet-groups --db-subnet-group-name $SUBNET_GROUP"
+            " --query 'DBSubnetGroups[0].Subnets[].SubnetIdentifier' --output text)"
+        )
     yield (
         f"BUCKETS=$(aws cloudformation list-stack-resources --stack-name {name}-FoundationStack"
         f' --query "{query}" --output text)'
@@ -157,6 +173,21 @@ def _data(project: Project, *, made_lustre: bool) -> Iterator[Step]:
                 for system in (*(["$LUSTRE"] if lustre and lustre.backups else []), *(["$HOME_SYSTEM"] if home else []))
             ),
         )
+    if project.storage.accounting_database is not None:
+        yield Step(
+            "delete the database of Slurm's accounting; RDS makes a last snapshot",
+            "its capacity, by the hour; backups and snapshots, by the GB",
+            (
+                "aws rds delete-db-instance --db-instance-identifier $DATABASE_INSTANCE --skip-final-snapshot",
+                "aws rds wait db-instance-deleted --db-instance-identifier $DATABASE_INSTANCE",
+                "aws rds delete-db-cluster --db-cluster-identifier $DATABASE"
+                " --final-db-snapshot-identifier $DATABASE-last",
+                "aws rds wait db-cluster-deleted --db-cluster-identifier $DATABASE",
+                "aws rds delete-db-subnet-group --db-subnet-group-name $SUBNET_GROUP",
+                "aws rds delete-db-cluster-parameter-group --db-cluster-parameter-group-name $PARAMETER_GROUP",
+                "aws secretsmanager delete-secret --secret-id $SECRET --recovery-window-in-days 30",
+            ),
+        )
     yield Step(
         "empty and delete the buckets, every version; not yours, nor those that earlier changes left",
         "what is stored, by the GB",
@@ -169,8 +200,19 @@ def _data(project: Project, *, made_lustre: bool) -> Iterator[Step]:
     )
 
 
-def _network(network: Network, *, made_lustre: bool, home: bool) -> Iterator[Step]:
+# What CloudFormation keeps of a database, and nobody publishes.
+_OF_DATABASE = {
+    "DATABASE": "AWS::RDS::DBCluster",
+    "DATABASE_INSTANCE": "AWS::RDS::DBInstance",
+    "SUBNET_GROUP": "AWS::RDS::DBSubnetGroup",
+    "PARAMETER_GROUP": "AWS::RDS::DBClusterParameterGroup",
+    "SECRET": "AWS::SecretsManager::Secret",
+}
+
+
+def _network(network: Network, *, made_lustre: bool, home: bool, database: bool) -> Iterator[Step]:
     groups = [*(["$LUSTRE_GROUP"] if made_lustre else []), *(["$HOME_GROUP"] if home else [])]
+    groups += ["$DATABASE_GROUP"] if database else []
     if network.vpc is None or network.vpc.efa_security_group_id is None:
         groups.append("$EFA_GROUP")  # the others name it in their rules
     if groups:
@@ -180,8 +222,12 @@ def _network(network: Network, *, made_lustre: bool, home: bool) -> Iterator[Ste
             tuple(f"aws ec2 delete-security-group --group-id {group}" for group in groups),
         )
     if network.vpc is None:
+        subnets = "for subnet in $DATABASE_SUBNETS; do aws ec2 delete-subnet --subnet-id $subnet; done"
         yield Step(
-            "delete the subnet and the VPC",
+            "delete the subnets and the VPC" if database else "delete the subnet and the VPC",
             "",
-            ("aws ec2 delete-subnet --subnet-id $SUBNET", "aws ec2 delete-vpc --vpc-id $VPC"),
+            (
+                subnets if database else "aws ec2 delete-subnet --subnet-id $SUBNET",  # the primary one among them
+                "aws ec2 delete-vpc --vpc-id $VPC",
+            ),
         )

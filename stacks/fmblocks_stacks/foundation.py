@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from urllib.parse import quote
 
 import aws_cdk as cdk
@@ -30,7 +31,7 @@ from fmblocks.storage.lustre_ports import LUSTRE_PORTS
 from fmblocks.storage.lustre_security_group import LustreSecurityGroup
 from fmblocks.storage.open_zfs_file_system import OpenZfsFileSystem
 from fmblocks.storage.open_zfs_security_group import OpenZfsSecurityGroup
-from fmblocks.storage.settings import Buckets, ExistingLustre, Home, Lustre, LustreLogLevel
+from fmblocks.storage.settings import AccountingDatabase, Buckets, ExistingLustre, Home, Lustre, LustreLogLevel
 from fmblocks_stacks.contract import Publisher
 
 _KEPT = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE
@@ -57,7 +58,8 @@ class FoundationStack(cdk.Stack):
         self.node.set_context("fmblocks:suppress", sorted(project.suppressed))
         self._publisher = Publisher(self, "Contract", foundation=project.name)
         self.key = ProjectKey(self, "Key")
-        self.network = self._network(project.network)
+        database = project.storage.accounting_database
+        self.network = self._network(project.network, [other_zone(project, database)] if database else [])
         self.efa_security_group = self._efa_group(project.network)
         self.logs = LogBucket(self, "Logs")
         self.lifecycle_bucket = self._lifecycle_bucket(project)
@@ -72,9 +74,11 @@ class FoundationStack(cdk.Stack):
             self.lustre = self._lustre(project.storage.lustre, project.name, project.storage.buckets)
         if project.storage.home is not None:
             self.home = self._home(project.storage.home)
+        if (accounting := project.storage.accounting_database) is not None:
+            self._accounting(accounting, other_zone(project, accounting))
 
-    def _network(self, settings: Network) -> IClusterVpc:
-        network = self._imported_vpc(settings, settings.vpc) if settings.vpc else self._vpc(settings)
+    def _network(self, settings: Network, kept: Sequence[str]) -> IClusterVpc:
+        network = self._imported_vpc(settings, settings.vpc) if settings.vpc else self._vpc(settings, kept)
         self._publish("vpc-id", network.vpc.vpc_id, "VPC")
         self._publish("vpc-cidr", settings.ipv4_range, "IPv4 range of the VPC")
         for zone in network.availability_zones:
@@ -97,7 +101,7 @@ class FoundationStack(cdk.Stack):
             primary_availability_zone=settings.primary_availability_zone,
         )
 
-    def _vpc(self, settings: Network) -> ClusterVpc:
+    def _vpc(self, settings: Network, kept: Sequence[str]) -> ClusterVpc:
         return ClusterVpc(
             self,
             "Network",
@@ -111,6 +115,7 @@ class FoundationStack(cdk.Stack):
                 zone: ZoneAddresses(private=pair.private, public=pair.public) for zone, pair in settings.subnets.items()
             },
             kms_key=self.key,
+            kept_availability_zones=kept,
         )
 
     def _efa_group(self, settings: Network) -> ec2.ISecurityGroup:
@@ -347,5 +352,32 @@ class FoundationStack(cdk.Stack):
         self._publish("home/security-group-id", group.security_group_id, "group of the home directories")
         return home
 
+    def _accounting(self, settings: AccountingDatabase, zone: str) -> None:
+        # Only here: what it imports is for databases alone.
+        from fmblocks.storage.accounting_database import AccountingDatabase as Database
+
+        database = Database(
+            self,
+            "Accounting",
+            vpc=self.network.vpc,
+            vpc_subnets=[self.network.primary_subnet, self.network.private_subnet(zone)],
+            kms_key=self.key,
+            clients={"Nodes": self.efa_security_group},
+            engine_version=settings.engine_version,
+            min_capacity_acu=settings.min_capacity_acu,
+            max_capacity_acu=settings.max_capacity_acu,
+            backup_retention_days=settings.backup_retention_days,
+        )
+        self._publish("accounting/endpoint", database.endpoint, "host of the database of Slurm's accounting")
+        self._publish("accounting/secret-arn", database.secret_arn, "secret of the database of Slurm's accounting")
+
     def _publish(self, name: str, value: str, description: str) -> None:
         self._publisher.publish(name, value, description)
+
+
+def other_zone(project: Project, settings: AccountingDatabase) -> str:
+    """Where the database of accounting stands beside the primary zone."""
+    if settings.availability_zone is not None:
+        return settings.availability_zone
+    (other,) = [zone for zone in project.network.zones if zone != project.network.primary]
+    return other

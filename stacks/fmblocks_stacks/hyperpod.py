@@ -8,9 +8,11 @@ from typing import Any
 import aws_cdk as cdk
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_ec2 as ec2
+from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_events_targets as targets
 from constructs import Construct
 
+from fmblocks.cluster.hyperpod_access import HyperPodAccess
 from fmblocks.cluster.hyperpod_cluster import HyperPodCluster, session_target
 from fmblocks.cluster.hyperpod_instance_group import NodePatching
 from fmblocks.cluster.settings import NodeGroup, Patching
@@ -79,8 +81,11 @@ def watch(scope: Construct, cluster: HyperPodCluster, foundation: Subscriber, al
         )
 
 
-def describe(scope: Construct, cluster: HyperPodCluster) -> None:
-    """Outputs: the ARN, and how Session Manager calls a node."""
+def let_in(scope: Construct, cluster: HyperPodCluster, eks_cluster: eks.Cluster | None = None) -> None:
+    """Policies of people, to be attached to their roles, and what the cluster is called."""
+    access = HyperPodAccess(scope, "Access", cluster=cluster, eks_cluster=eks_cluster)
+    for name, policy in (("UsersPolicyArn", access.users), ("AdminsPolicyArn", access.admins)):
+        cdk.CfnOutput(scope, name, value=policy.managed_policy_arn).override_logical_id(name)
     cdk.CfnOutput(scope, "ClusterArn", value=cluster.cluster_arn).override_logical_id("ClusterArn")
     cdk.CfnOutput(
         scope,

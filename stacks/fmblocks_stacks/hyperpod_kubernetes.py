@@ -95,7 +95,7 @@ class HyperPodKubernetesTraining(ControlPlane):
         if self._settings.hyperpod_add_ons:
             self._govern(self._add_ons())
         hyperpod.watch(self, self.hyperpod, foundation, project.observability.alerts)
-        hyperpod.describe(self, self.hyperpod)
+        hyperpod.let_in(self, self.hyperpod, self.cluster)
 
     def _hyperpod(self, dependencies: HyperPodDependencies, bundle: LifecycleBundle | None) -> HyperPodEksCluster:
         training, zones = self._training, hyperpod.private_subnets(self, self._foundation, self._training.groups)

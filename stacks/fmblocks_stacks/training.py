@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import aws_cdk as cdk
 from aws_cdk import aws_ec2 as ec2
@@ -14,7 +15,7 @@ from constructs import Construct
 from fmblocks.cluster.hyperpod_instance_group import SlurmInstanceGroup
 from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
-from fmblocks.cluster.settings import NodeProvisioning, Orchestrator, Training
+from fmblocks.cluster.settings import NodeProvisioning, NodeRole, Orchestrator, Training
 from fmblocks.compute.gpu_fleet import GpuFleet
 from fmblocks.observability.metrics_workspace import IMetricsWorkspace, MetricsWorkspace
 from fmblocks.project import Project
@@ -23,6 +24,9 @@ from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem, OpenZfsFil
 from fmblocks_stacks import hyperpod
 from fmblocks_stacks.contract import Subscriber
 from fmblocks_stacks.fleet import NodeFleet
+
+if TYPE_CHECKING:
+    from fmblocks.storage.accounting_database import IAccountingDatabase
 
 
 class TrainingStack(cdk.Stack):
@@ -113,7 +117,9 @@ class TrainingStack(cdk.Stack):
             )
         else:
             made_cluster = self._hyperpod(training, self._bundle(training, folder))
-            self._metrics().grant_remote_write(made_cluster.execution_role)
+            metrics = self._metrics()
+            for role in made_cluster.roles:
+                metrics.grant_remote_write(role)
 
         for output, name in (
             ("LustreFileSystemId", "file-system-id"),
@@ -155,9 +161,10 @@ class TrainingStack(cdk.Stack):
             node_recovery=training.node_recovery,
             node_provisioning=training.provisioning,
             volume_kms_key=self._key() if training.provisioning is NodeProvisioning.CONTINUOUS else None,
+            accounting_database=self._accounting(),
         )
         hyperpod.watch(self, cluster, self._foundation, self._project.observability.alerts)
-        hyperpod.describe(self, cluster)
+        hyperpod.let_in(self, cluster)
         return cluster
 
     def _fleets(self, training: Training) -> Iterator[tuple[str, GpuFleet]]:
@@ -202,9 +209,45 @@ class TrainingStack(cdk.Stack):
 
     def _bundle(self, training: Training, folder: Path) -> LifecycleBundle | None:
         scripts = training.lifecycle_scripts
-        if scripts is None:
-            return None
-        bucket = s3.Bucket.from_bucket_attributes(
+        own = (folder / scripts.path, scripts.on_init_complete) if scripts else None
+        asked = own is not None or self._project.access.users or self._project.teams
+        if not asked:
+            return None  # the image alone: nothing to be fetched while a node boots
+        if training.orchestrator is Orchestrator.HYPERPOD_SLURM:
+            return self._slurm_bundle(training, own)
+        if own is None:
+            return None  # on Kubernetes teams are nothing of the nodes
+        path, entry = own
+        return LifecycleBundle(
+            self, "LifecycleScripts", bucket=self._lifecycle_bucket(), path=path, on_init_complete=entry
+        )
+
+    def _slurm_bundle(self, training: Training, own: tuple[Path, str] | None) -> LifecycleBundle:
+        # Only here: what it is made of no other orchestrator needs.
+        from fmblocks.cluster.slurm_lifecycle_bundle import SlurmLifecycleBundle, SlurmUser
+
+        project, storage = self._project, self._project.storage
+        return SlurmLifecycleBundle(
+            self,
+            "LifecycleScripts",
+            bucket=self._lifecycle_bucket(),
+            users=[
+                SlurmUser(name=one.name, uid=one.uid, account=one.account)
+                for one in project.access.users
+                if one.uid is not None
+            ],
+            accounts={team.name: team.fair_share_weight for team in project.teams},
+            lustre_mount_path=storage.lustre.mount_path if storage.lustre else None,
+            home_mount_path=storage.home.mount_path if storage.home else None,
+            types=[
+                name for group in training.node_groups if group.role is NodeRole.COMPUTE for name in group.every_type
+            ],
+            path=own[0] if own else None,
+            on_init_complete=own[1] if own else None,
+        )
+
+    def _lifecycle_bucket(self) -> s3.IBucket:
+        return s3.Bucket.from_bucket_attributes(
             self,
             "LifecycleBucket",
             bucket_name=self._foundation.value("bucket/lifecycle/name"),
@@ -212,10 +255,16 @@ class TrainingStack(cdk.Stack):
                 self, "LifecycleKey", self._foundation.value("bucket/lifecycle/key-arn")
             ),
         )
-        return LifecycleBundle(
+
+    def _accounting(self) -> IAccountingDatabase | None:
+        if self._project.storage.accounting_database is None:
+            return None
+        from fmblocks.storage.accounting_database import AccountingDatabase
+
+        return AccountingDatabase.from_accounting_database_attributes(
             self,
-            "LifecycleScripts",
-            bucket=bucket,
-            path=folder / scripts.path,
-            on_init_complete=scripts.on_init_complete,
+            "Accounting",
+            endpoint=self._foundation.value("accounting/endpoint"),
+            secret_arn=self._foundation.value("accounting/secret-arn"),
+            kms_key=kms.Key.from_key_arn(self, "AccountingKey", self._foundation.value("key-arn")),
         )

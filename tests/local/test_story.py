@@ -53,6 +53,11 @@ def scripts(aws: LocalAws) -> list[str]:
     return [item["Key"] for item in aws.client("s3").list_objects_v2(Bucket=name).get("Contents", [])]
 
 
+def body(aws: LocalAws, key: str) -> str:
+    name = aws.client("ssm").get_parameter(Name="/fmblocks/llm-pretrain/bucket/lifecycle/name")["Parameter"]["Value"]
+    return str(aws.client("s3").get_object(Bucket=name, Key=key)["Body"].read().decode())
+
+
 def prefixes(aws: LocalAws) -> set[str]:
     return {key.split("/")[0] for key in scripts(aws) if not key.startswith(".fmblocks/")}
 
@@ -69,7 +74,9 @@ def test_one_command_deploys_both_stacks(aws: LocalAws, project: Path) -> None:
     assert home["OpenZFSConfiguration"]["DeploymentType"] == "SINGLE_AZ_HA_2"
     links = aws.client("fsx").describe_data_repository_associations()["Associations"]
     assert {link["FileSystemPath"] for link in links} == {"/checkpoints", "/datasets"}
-    assert any(key.endswith("/on_init_complete.sh") for key in scripts(aws))
+    assert any(key.endswith("/own/on_init_complete.sh") for key in scripts(aws))
+    (users,) = [key for key in scripts(aws) if key.endswith("/users")]
+    assert body(aws, users) == "ana\t10001\tpretrain\nben\t10002\tresearch\n"
 
 
 def test_the_default_group_has_no_rules(aws: LocalAws) -> None:
@@ -122,13 +129,26 @@ def test_a_changed_script_gets_a_prefix_and_the_old_one_stays(aws: LocalAws, pro
     assert aws.resources(TRAINING) == before
 
 
+def test_a_team_and_a_user_join_without_touching_the_cluster(aws: LocalAws, project: Path) -> None:
+    before = aws.resources(TRAINING)
+    edit(project, "access:\n", "  - {name: evals, fair_share_weight: 5}\naccess:\n")
+    edit(project, "account: research}\n", "account: research}\n    - {name: eve, uid: 10003, account: evals}\n")
+    aws.deploy(project)
+    assert aws.resources(TRAINING) == before
+    told = [body(aws, key) for key in scripts(aws) if key.endswith("/users")]
+    assert any("eve\t10003\tevals" in text for text in told)
+
+
 def test_scripts_can_be_taken_away_and_given_back(aws: LocalAws, project: Path) -> None:
+    whole = project.read_text()
     line = "  lifecycle_scripts: {path: slurm-p5en-scripts, on_init_complete: on_init_complete.sh}\n"
-    edit(project, line, "")
+    without = whole.replace(line, "")
+    people = without[without.index("teams:\n") : without.index("observability:")]
+    project.write_text(without.replace(people, ""))
     aws.deploy(project)
     assert scripts(aws) == []
     assert "Custom::LifecycleBundle" not in {kind for kind, _ in aws.resources(TRAINING).values()}
-    edit(project, "  node_groups:", line + "  node_groups:")
+    project.write_text(whole)
     aws.deploy(project)
     assert len(prefixes(aws)) == 1
 
@@ -161,8 +181,11 @@ def test_what_is_left_when_everything_goes(aws: LocalAws, project: Path) -> None
     (vpc,) = [id for kind, id in before.values() if kind == "AWS::EC2::VPC"]
     in_vpc = [{"Name": "vpc-id", "Values": [vpc]}]
     assert [found["VpcId"] for found in ec2.describe_vpcs(VpcIds=[vpc])["Vpcs"]] == [vpc]
-    (subnet,) = ec2.describe_subnets(Filters=in_vpc)["Subnets"]
-    assert subnet["CidrBlock"] == "10.20.0.0/17"
+    subnets = ec2.describe_subnets(Filters=in_vpc)["Subnets"]
+    # That of Lustre, and the second one of the database.
+    assert {subnet["CidrBlock"] for subnet in subnets} == {"10.20.0.0/17", "10.20.128.0/20"}
+    (secret,) = aws.client("secretsmanager").list_secrets()["SecretList"]
+    assert secret["Name"] in {id for kind, id in before.values() if kind == "AWS::SecretsManager::Secret"}
     kept = {id for kind, id in before.values() if kind == "AWS::EC2::SecurityGroup"}
     left = ec2.describe_security_groups(Filters=in_vpc)["SecurityGroups"]
     assert {group["GroupId"] for group in left if group["GroupName"] != "default"} == kept

@@ -14,6 +14,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.conftest import ROOT
+
+MAPPER = ROOT / "constructs/fmblocks/cluster/lifecycle/gpu-jobs.sh"
 NODES = 16
 GPUS = 8
 _NEEDED = ("munged", "slurmctld", "slurmd", "sbatch", "sinfo", "srun")
@@ -32,6 +35,8 @@ SelectType=select/cons_tres
 SelectTypeParameters=CR_Core
 GresTypes=gpu
 ReturnToService=2
+Prolog={folder}/prolog.sh
+Epilog={folder}/epilog.sh
 SlurmctldPort=16817
 SlurmctldPidFile={folder}/run/slurmctld.pid
 SlurmdPidFile={folder}/run/slurmd.%n.pid
@@ -101,6 +106,12 @@ def slurm() -> Iterator[Slurm]:
             f"AutoDetect=off\nNodeName=gpu[1-{NODES}] Name=gpu File={folder}/dev/nvidia[0-{GPUS - 1}]\n"
         )
         (folder / "cgroup.conf").write_text("CgroupPlugin=cgroup/v1\nCgroupAutomount=no\n")
+        # What our lifecycle scripts put beside HyperPod's own: which job has which GPU.
+        for when in ("prolog", "epilog"):
+            mapper = shutil.copy(MAPPER, folder / f"700_{when}.sh")
+            script = folder / f"{when}.sh"
+            script.write_text(f"#!/bin/bash\nFMBLOCKS_GPU_JOBS={folder}/jobs exec /bin/bash {mapper}\n")
+            script.chmod(0o755)
         key = folder / "munge.key"
         key.write_bytes(os.urandom(128))
         key.chmod(0o400)

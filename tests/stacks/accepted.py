@@ -68,7 +68,7 @@ NAG: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"AwsSolutions-IAM4\[.*:policy/AmazonSageMakerClusterInstanceRolePolicy\]",
-        r"TrainingStack/(Cluster|Kubernetes/HyperPod)/ExecutionRole/Resource",
+        r"TrainingStack/(Cluster|Kubernetes/HyperPod)/(Execution|Controller)Role/Resource",
         "the HyperPod guide requires this policy; AWS extends it when nodes need more",
     ),
     (
@@ -89,12 +89,12 @@ NAG: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"AwsSolutions-IAM5\[Resource::\*\]",
-        r"TrainingStack/(Cluster|Kubernetes/HyperPod)/ExecutionRole/DefaultPolicy/Resource",
+        r"TrainingStack/(Cluster|Kubernetes/HyperPod)/(Execution|Controller)Role/DefaultPolicy/Resource",
         "ec2:Describe…, fsx:DescribeFileSystems and ecr:GetAuthorizationToken take no resource",
     ),
     (
         r"AwsSolutions-IAM5\[Resource::arn:.*:(network-interface/\*|instance/\*|subnet/<.*>|security-group/<.*>)\]",
-        r"TrainingStack/(Cluster|Kubernetes/HyperPod)/ExecutionRole/DefaultPolicy/Resource",
+        r"TrainingStack/(Cluster|Kubernetes/HyperPod)/(Execution|Controller)Role/DefaultPolicy/Resource",
         "HyperPod makes the interfaces of its nodes itself; nodes and shared subnets belong to other accounts",
     ),
     (
@@ -109,7 +109,7 @@ NAG: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"AwsSolutions-IAM5\[Resource::arn:.*:s3:::<.*bucketlifecyclename.*>/\*\]",
-        r"TrainingStack/(Cluster/ExecutionRole|LifecycleScripts/Unpack/ServiceRole)/DefaultPolicy/Resource",
+        r"TrainingStack/(Cluster/(Execution|Controller)Role|LifecycleScripts/Unpack/ServiceRole)/DefaultPolicy/Resource",
         "objects of the lifecycle bucket: prefixes are named after content, and old ones stay readable",
     ),
     (
@@ -141,6 +141,22 @@ NAG: tuple[tuple[str, str, str], ...] = (
         r"AwsSolutions-SF[12]",
         r"TrainingStack/Kubernetes/AddOns/NodesReady/ResourceProvider/waiter-state-machine/Resource",
         "CDK's waiter: it asks one function once a minute, whose log says the same",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::arn:.*:ssm:\*:\*:session/<aws:userid>-\*\]",
+        r"TrainingStack/(Kubernetes/)?Access/(Users|Admins)/Resource",
+        "a person's own sessions, as Systems Manager shows it",
+    ),
+    (
+        r"AwsSolutions-RDS(6|10|11|14)",
+        r"FoundationStack/Accounting/Cluster/Resource",
+        "Slurm knows no IAM authentication; the policies of the stack protect it, where a first creation that fails "
+        "has to be cleaned up; only nodes reach the port; backups go back to a point in time",
+    ),
+    (
+        r"AwsSolutions-SMG4",
+        r"FoundationStack/Accounting/Cluster/Secret/Resource",
+        "when HyperPod reads a new password is not documented: a rotation would stop the accounting",
     ),
 )
 

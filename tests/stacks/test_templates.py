@@ -129,6 +129,16 @@ PHYSICAL_NAMES = {
 }
 
 
+KEPT_OF_DATABASES = {
+    "AWS::RDS::DBCluster",
+    "AWS::RDS::DBClusterParameterGroup",
+    "AWS::RDS::DBInstance",
+    "AWS::RDS::DBSubnetGroup",
+    "AWS::SecretsManager::Secret",
+    "AWS::SecretsManager::SecretTargetAttachment",
+}
+
+
 def test_the_kept_set(synthesized: Synthesized) -> None:
     """Kept: data, the key, and the network that data stands on; everything else goes with its stack."""
     kept = {
@@ -138,10 +148,16 @@ def test_the_kept_set(synthesized: Synthesized) -> None:
         if resource.get("DeletionPolicy", "Delete") != "Delete"
     }
     subnets = {id: found for id, found in kept.items() if found["Type"] == "AWS::EC2::Subnet"}
-    assert {found["Type"] for id, found in kept.items() if id not in subnets} == KEPT
-    assert len(subnets) == 1  # the private one of the primary zone
+    database = bool(of_type(synthesized.foundation, "AWS::RDS::DBCluster"))
+    types = KEPT | KEPT_OF_DATABASES if database else KEPT
+    assert {found["Type"] for id, found in kept.items() if id not in subnets} == types
     lustre = lustre_of(synthesized.foundation)
-    assert lustre["Properties"]["SubnetIds"] == [{"Ref": next(iter(subnets))}]
+    (primary,) = lustre["Properties"]["SubnetIds"]
+    stood_on = [primary]
+    for group in of_type(synthesized.foundation, "AWS::RDS::DBSubnetGroup").values():
+        stood_on = group["Properties"]["SubnetIds"]
+    assert primary in stood_on
+    assert {one["Ref"] for one in stood_on} == set(subnets)  # private ones, under something that is kept
     for id, found in kept.items():
         logs = id.startswith("Logs")
         assert found["DeletionPolicy"] == ("Retain" if logs else "RetainExceptOnCreate")
@@ -306,6 +322,18 @@ ACTIONS = TAKES_NO_RESOURCE | {
     "sagemaker:BatchAddClusterNodes",
     "sagemaker:BatchDeleteClusterNodes",
     "sagemaker:ListClusterNodes",
+    # People: *IAM users for cluster admin*; API reference; Systems Manager guide, *Sample IAM policies*.
+    "sagemaker:BatchRebootClusterNodes",
+    "sagemaker:BatchReplaceClusterNodes",
+    "sagemaker:DescribeCluster",
+    "sagemaker:DescribeClusterNode",
+    "sagemaker:UpdateClusterSoftware",
+    "ssm:ResumeSession",
+    "ssm:StartSession",
+    "ssm:TerminateSession",
+    # CDK's grant on a secret.
+    "secretsmanager:DescribeSecret",
+    "secretsmanager:GetSecretValue",
     # SageMaker AI guide, *Setting up the SageMaker HyperPod observability add-on*.
     "logs:CreateLogGroup",
     "logs:DescribeLogGroups",
@@ -324,7 +352,7 @@ def test_every_action_is_known_and_scoped(synthesized: Synthesized) -> None:
             actions = set(as_list(statement["Action"]))
             actions -= {action for action in actions if (id, action) in CDKS_OWN}
             assert actions <= ACTIONS, (id, actions - ACTIONS)
-            if "*" in as_list(statement["Resource"]):
+            if "*" in as_list(statement.get("Resource", [])):
                 assert actions <= TAKES_NO_RESOURCE, (id, actions)
 
 
@@ -332,7 +360,8 @@ def test_every_use_of_the_key_is_allowed(synthesized: Synthesized) -> None:
     """Walks each key a resource names to what lets the resource use it: a statement of the key, or an identity."""
     (key_id,) = of_type(synthesized.foundation, "AWS::KMS::Key")
     statements_of_key = synthesized.foundation["Resources"][key_id]["Properties"]["KeyPolicy"]["Statement"]
-    by_sid = {statement.get("Sid", "Account"): statement for statement in statements_of_key}
+    # CDK's secrets add statements of theirs, without a name, behind that of the account.
+    by_sid = {statement.get("Sid", "Account"): statement for statement in reversed(statements_of_key)}
     # Lets IAM policies of the account use the key: the deploying role's for file systems, people's for objects.
     assert by_sid["Account"]["Action"] == "kms:*"
     assert ":root" in json.dumps(by_sid["Account"]["Principal"])
@@ -364,6 +393,8 @@ def test_every_use_of_the_key_is_allowed(synthesized: Synthesized) -> None:
 
     users = {
         "AWS::FSx::FileSystem": lambda: "Account" in by_sid,
+        "AWS::RDS::DBCluster": lambda: "Account" in by_sid,
+        "AWS::SecretsManager::Secret": lambda: "Account" in by_sid,
         "AWS::Logs::LogGroup": logs_may,
         "AWS::S3::Bucket": linked_role_may,
         "AWS::SNS::Topic": alarms_may,
@@ -709,8 +740,11 @@ def test_the_reference_cluster(large: Synthesized) -> None:
     (cluster,) = of_type(large.training, "AWS::SageMaker::Cluster").values()
     properties = cluster["Properties"]
     assert properties["NodeRecovery"] == "Automatic"
-    assert "NodeProvisioningMode" not in properties
-    assert properties["Orchestrator"] == {"Slurm": {"SlurmConfigStrategy": "Managed"}}
+    assert properties["NodeProvisioningMode"] == "Continuous"
+    # No strategy, which continuous provisioning refuses, and no name: HyperPod's own holds the cluster's id.
+    database = properties["Orchestrator"]["Slurm"].pop("AccountingDatabase")
+    assert properties["Orchestrator"] == {"Slurm": {}}
+    assert set(database) == {"Endpoint", "Port", "SecretArn"}
     assert [group["InstanceGroupName"] for group in properties["InstanceGroups"]] == ["controller", "gpu", "login"]
     by_name = {group["InstanceGroupName"]: group for group in properties["InstanceGroups"]}
     assert by_name["gpu"]["InstanceType"] == "ml.p5en.48xlarge"
@@ -719,11 +753,15 @@ def test_the_reference_cluster(large: Synthesized) -> None:
     assert by_name["controller"]["SlurmConfig"] == {"NodeType": "Controller"}
     assert [name for name, group in by_name.items() if "TrainingPlanArn" in group] == ["gpu"]
     for group in by_name.values():
-        ebs, lustre, home = group["InstanceStorageConfigs"]
+        ebs, root, lustre, home = group["InstanceStorageConfigs"]
         assert home["FsxOpenZfsConfig"]["MountPath"] == "/home"
-        assert ebs == {"EbsVolumeConfig": {"VolumeSizeInGB": 500}}
+        assert ebs["EbsVolumeConfig"]["VolumeSizeInGB"] == 500
+        assert root["EbsVolumeConfig"]["RootVolume"] is True
+        assert ebs["EbsVolumeConfig"]["VolumeKmsKeyId"] == root["EbsVolumeConfig"]["VolumeKmsKeyId"]
         assert lustre["FsxLustreConfig"]["MountPath"] == "/fsx"
-        assert group["LifeCycleConfig"]["OnInitComplete"] == "on_init_complete.sh"
+        role = group["SlurmConfig"]["NodeType"].lower()
+        assert group["LifeCycleConfig"]["OnInitComplete"] == f"{role}.sh"
+        assert ("ControllerRole" in json.dumps(group["ExecutionRole"])) == (role == "controller")
     bundle = next(id for id, found in large.training["Resources"].items() if found["Type"] == "Custom::LifecycleBundle")
     assert bundle in cluster["DependsOn"]
     prefix = large.training["Resources"][bundle]["Properties"]["Prefix"]

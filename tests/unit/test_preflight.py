@@ -30,8 +30,10 @@ class Stubs:
 
     def __init__(self) -> None:
         self.clients: Any = {
-            name: boto3.client(name, region_name="us-west-2", aws_access_key_id="1", aws_secret_access_key="2")
-            for name in ("ec2", "eks", "fsx", "iam", "s3", "ssm")
+            name.replace("-", "_"): boto3.client(
+                name, region_name="us-west-2", aws_access_key_id="1", aws_secret_access_key="2"
+            )
+            for name in ("ec2", "eks", "fsx", "iam", "s3", "sagemaker", "service-quotas", "ssm")
         }
         self.stubs = {name: Stubber(client) for name, client in self.clients.items()}
         self.account = Account(**self.clients)
@@ -404,7 +406,7 @@ EKS_ROLES = ("AWSServiceRoleForAmazonEKS", "AWSServiceRoleForAmazonEKSNodegroup"
 def test_add_ons_that_are_offered(aws: Stubs) -> None:
     offer(aws, dict(pinned("1.35")))
     roles(aws, *EKS_ROLES)
-    assert [one[:2] for one in told(of_cluster.questions(training(), aws.account))] == [
+    assert [one[:2] for one in told(of_cluster.questions(training(), "usw2-az2", aws.account))] == [
         ("pass", "FMB-85"),
         ("pass", "FMB-93"),
     ]
@@ -413,7 +415,7 @@ def test_add_ons_that_are_offered(aws: Stubs) -> None:
 def test_an_add_on_that_the_region_lacks(aws: Stubs) -> None:
     offer(aws, {**pinned("1.35"), "cert-manager": "v1.21.0-eksbuild.3"})
     roles(aws, *EKS_ROLES)
-    first, _ = told(of_cluster.questions(training(), aws.account))
+    first, _ = told(of_cluster.questions(training(), "usw2-az2", aws.account))
     assert first == (
         "fail",
         "FMB-85",
@@ -424,14 +426,14 @@ def test_an_add_on_that_the_region_lacks(aws: Stubs) -> None:
     offer(aws, {**pinned("1.35"), "cert-manager": "v1.21.0-eksbuild.3"})
     roles(aws, *EKS_ROLES)
     named = {"add_ons": [{"name": "cert-manager", "version": "v1.21.0-eksbuild.3"}]}
-    assert told(of_cluster.questions(training(kubernetes=named), aws.account))[0][0] == "pass"
+    assert told(of_cluster.questions(training(kubernetes=named), "usw2-az2", aws.account))[0][0] == "pass"
     assert len(ADD_ONS) == len(pinned("1.35"))
 
 
 def test_a_version_that_the_region_lacks(aws: Stubs) -> None:
     offer(aws, {}, "1.40")
     roles(aws, *EKS_ROLES)
-    first, _ = told(of_cluster.questions(training(kubernetes={"version": "1.40"}), aws.account))
+    first, _ = told(of_cluster.questions(training(kubernetes={"version": "1.40"}), "usw2-az2", aws.account))
     assert first[2] == "training.kubernetes.version: EKS offers no add-on for Kubernetes 1.40 here"
 
 
@@ -439,7 +441,7 @@ def test_a_role_that_a_new_account_lacks(aws: Stubs) -> None:
     """C96."""
     spot = {"name": "gpu", "instance_type": "p5.48xlarge", "count": "2", "capacity": "spot"}
     roles(aws, "AWSServiceRoleForAutoScaling", "AWSServiceRoleForEC2Spot", missing="AWSServiceRoleForEC2Spot")
-    (found,) = answers(of_cluster.questions(training(orchestrator="ec2", node_groups=[spot]), aws.account))
+    (found,) = answers(of_cluster.questions(training(orchestrator="ec2", node_groups=[spot]), "usw2-az2", aws.account))
     assert (found.outcome, found.rule) == (Outcome.WARN, "FMB-93")
     assert "AWSServiceRoleForEC2Spot is not there yet" in found.message
     assert found.hint == "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
@@ -447,7 +449,7 @@ def test_a_role_that_a_new_account_lacks(aws: Stubs) -> None:
 
 def test_pcs_asks_for_a_role_of_its_own(aws: Stubs) -> None:
     roles(aws, "AWSServiceRoleForPCS", missing="AWSServiceRoleForPCS")
-    (found,) = answers(of_cluster.questions(training(orchestrator="pcs"), aws.account))
+    (found,) = answers(of_cluster.questions(training(orchestrator="pcs"), "usw2-az2", aws.account))
     assert (found.outcome, found.rule) == (Outcome.WARN, "FMB-93")
     assert found.hint == "aws iam create-service-linked-role --aws-service-name pcs.amazonaws.com"
 
@@ -455,4 +457,102 @@ def test_pcs_asks_for_a_role_of_its_own(aws: Stubs) -> None:
 def test_a_denied_call_is_unknown(aws: Stubs) -> None:
     aws.refuse("eks", "describe_addon_versions", "AccessDeniedException", 403)
     roles(aws, *EKS_ROLES)
-    assert [one[0] for one in told(of_cluster.questions(training(), aws.account))] == ["unknown", "pass"]
+    assert [one[0] for one in told(of_cluster.questions(training(), "usw2-az2", aws.account))] == ["unknown", "pass"]
+
+
+HYPERPOD = {"name": "gpu", "instance_type": "p5.48xlarge", "count": "4"}
+PLAN_ARN = "arn:aws:sagemaker:us-west-2:111122223333:training-plan/mine"
+
+
+def on_hyperpod(**group: Any) -> Training:
+    controller = {"name": "controller", "role": "controller", "instance_type": "m7i.xlarge", "count": "1"}
+    return training(orchestrator="hyperpod-slurm", node_groups=[controller, {**HYPERPOD, **group}])
+
+
+def quota(aws: Stubs, **values: float) -> None:
+    listed = [{"QuotaName": f"ml.{name} for cluster usage", "Value": value} for name, value in values.items()]
+    asked = {"ServiceCode": "sagemaker"}
+    aws.answer("service_quotas", "list_service_quotas", {"Quotas": listed[:1], "NextToken": "next"}, asked)
+    aws.answer("service_quotas", "list_service_quotas", {"Quotas": listed[1:]}, {**asked, "NextToken": "next"})
+
+
+def test_quotas_of_hyperpod_are_not_ec2s(aws: Stubs) -> None:
+    """C84."""
+    quota(aws, **{"m7i.xlarge": 1, "p5.48xlarge": 0})
+    (found,) = answers(of_cluster.questions(on_hyperpod(), "usw2-az2", aws.account))
+    assert (found.outcome, found.rule) == (Outcome.FAIL, "HP-24")
+    assert found.message == "ml.p5.48xlarge for cluster usage: have 0, need 4"
+    quota(aws, **{"m7i.xlarge": 1, "p5.48xlarge": 4})
+    (found,) = answers(of_cluster.questions(on_hyperpod(), "usw2-az2", aws.account))
+    assert found.outcome is Outcome.PASS
+    assert "nodes of a plan count in another" in found.message
+    quota(aws, **{"p5.48xlarge": 4})
+    (found,) = answers(of_cluster.questions(on_hyperpod(), "usw2-az2", aws.account))
+    assert (found.outcome, found.message[:13]) == (Outcome.UNKNOWN, "ml.m7i.xlarge")
+
+
+def plan(aws: Stubs, **changes: Any) -> list[tuple[str, str, str]]:
+    capacity = {
+        "ReservedCapacityArn": PLAN_ARN.replace("training-plan", "reserved-capacity"),
+        "InstanceType": "ml.p5.48xlarge",
+        "TotalInstanceCount": 4,
+        "Status": "Active",
+        "AvailabilityZone": "us-west-2b",
+        "AvailabilityZoneId": "usw2-az2",
+    }
+    told_of = {"InstanceType", "AvailabilityZone", "AvailabilityZoneId"}
+    answer = {
+        "TrainingPlanArn": PLAN_ARN,
+        "TrainingPlanName": "mine",
+        "Status": "Active",
+        "TotalInstanceCount": 4,
+        "TargetResources": ["hyperpod-cluster"],
+        "ReservedCapacitySummaries": [{**capacity, **{k: v for k, v in changes.items() if k in told_of}}],
+        **{key: value for key, value in changes.items() if key not in told_of},
+    }
+    quota(aws, **{"m7i.xlarge": 1})
+    aws.answer("sagemaker", "describe_training_plan", answer, {"TrainingPlanName": "mine"})
+    given = on_hyperpod(capacity={"mode": "training_plan", "training_plan_arn": PLAN_ARN})
+    return told(of_cluster.questions(given, "usw2-az2", aws.account))[1:]
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "text"),
+    [
+        ({"TargetResources": ["training-job"]}, "TP-06", "the plan is for training-job"),
+        ({"Status": "Expired"}, "TP-06", "the plan is Expired"),
+        (
+            {"InstanceType": "ml.p5e.48xlarge"},
+            "TP-02",
+            "the plan holds ml.p5e.48xlarge, and the group asks for ml.p5.48xlarge",
+        ),
+        ({"TotalInstanceCount": 3}, "TP-02", "the plan holds 3 instances, and the group asks for 4"),
+        (
+            {"AvailabilityZone": "us-west-2c", "AvailabilityZoneId": "usw2-az3"},
+            "TP-07",
+            "the plan stands in us-west-2c, usw2-az3, and the group in usw2-az2",
+        ),
+    ],
+)
+def test_a_plan_that_does_not_serve_the_group(aws: Stubs, changes: dict[str, Any], rule: str, text: str) -> None:
+    """C80."""
+    ((outcome, found, said),) = plan(aws, **changes)
+    assert (outcome, found) == ("fail", rule)
+    assert said == f"training.node_groups[1].capacity.training_plan_arn: {text}"
+
+
+def test_a_plan_that_serves(aws: Stubs) -> None:
+    assert [one[:2] for one in plan(aws)] == [("pass", "TP-06")]
+    assert [one[:2] for one in plan(aws, Status="Scheduled")] == [("pass", "TP-06")]
+
+
+def test_add_ons_of_hyperpod_are_asked_for_too(aws: Stubs) -> None:
+    offer(aws, dict(pinned("1.35")))
+    roles(aws, *EKS_ROLES)
+    quota(aws, **{"p5.48xlarge": 4})
+    given = {"hyperpod_add_ons": ["task_governance"]}
+    asked = training(orchestrator="hyperpod-eks", kubernetes=given, node_groups=[HYPERPOD])
+    found = told(of_cluster.questions(asked, "usw2-az2", aws.account))
+    assert found[0][2].startswith(
+        "training.kubernetes.add_ons: amazon-sagemaker-hyperpod-taskgovernance v1.6.0-eksbuild.1 is not offered"
+    )

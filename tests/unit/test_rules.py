@@ -38,6 +38,7 @@ from fmblocks.observability.settings import Alerts, Collector, Grafana
 from fmblocks.project import PROJECT_RULES, Project
 from fmblocks.rulebook import Kind, entries
 from fmblocks.storage.settings import (
+    AccountingDatabase,
     DataRepositoryAssociation,
     DataRepositoryEvent,
     DeploymentType,
@@ -245,6 +246,24 @@ def users(*people: dict[str, Any], slurm: bool = True, kubernetes_teams: bool = 
 def priorities(*given: tuple[str, int], governed: bool = True) -> dict[str, Any]:
     found = [Priority.model_construct(name=name, weight=weight) for name, weight in given]
     return {"priorities": found, "task_governance": governed}
+
+
+def accounted(
+    provisioning: NodeProvisioning = NodeProvisioning.CONTINUOUS,
+    orchestrator: Orchestrator = Orchestrator.HYPERPOD_SLURM,
+    *,
+    given: bool = True,
+) -> dict[str, Any]:
+    return {"orchestrator": orchestrator, "node_provisioning": provisioning, "accounting_database_given": given}
+
+
+def database(zones: Sequence[str] = ("usw2-az1", "usw2-az2"), **keys: Any) -> dict[str, Any]:
+    return {"accounting_database": AccountingDatabase.model_validate(keys), "zones": zones}
+
+
+def database_in(*others: str, given: str | None = None) -> dict[str, Any]:
+    found = AccountingDatabase(availability_zone=given)
+    return {"accounting_database": found, "availability_zones": ["p", *others], "primary": "p"}
 
 
 def governed(region: str) -> dict[str, Any]:
@@ -1195,6 +1214,16 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-106", priorities(), priorities(("high", 1), governed=False), "priorities: are not read without task governance"),
     ("FMB-106", priorities(*((f"p{n}", n) for n in range(10))), priorities(*((f"p{n}", n) for n in range(11))), "priorities: 11 are more than 10"),
     ("FMB-107", governed("us-west-2"), governed("ca-west-1"), "region: AWS::SageMaker::ComputeQuota is not listed for ca-west-1"),
+    ("FMB-109", accounted(), accounted(NodeProvisioning.STANDARD), "storage.accounting_database: needs continuous provisioning, and node_provisioning is standard"),
+    ("FMB-109", accounted(given=False), accounted(orchestrator=Orchestrator.PCS), "storage.accounting_database: is not read with orchestrator pcs"),
+    ("FMB-110", database(), database(zones=["usw2-az1"]), "accounting_database: stands in usw2-az1, and Aurora asks for subnets of two zones"),
+    ("FMB-110", database(min_capacity_acu="0.5"), database(min_capacity_acu="0.25"), "accounting_database.min_capacity_acu: 0.25 is not 0.5 to 256 in steps of 0.5"),
+    ("FMB-110", database(max_capacity_acu="256"), database(max_capacity_acu="256.5"), "accounting_database.max_capacity_acu: 256.5 is not"),
+    ("FMB-110", database(min_capacity_acu="4"), database(min_capacity_acu="4.5"), "accounting_database.max_capacity_acu: 4 is below min_capacity_acu, 4.5"),
+    ("FMB-110", database(backup_retention_days="35"), database(backup_retention_days="36"), "accounting_database.backup_retention_days: 36 is not between 1 and 35"),
+    ("FMB-110", database(), database(engine_version="8.0"), "accounting_database.engine_version: 8.0 is no version of Aurora MySQL"),
+    ("FMB-111", database_in("a"), database_in("a", "b"), "accounting_database.availability_zone: is not given, and there are a, b: a zone that joins must not move the database"),
+    ("FMB-111", database_in("a", "b", given="b"), database_in("a", "b", given="p"), "accounting_database.availability_zone: p is no zone of the network beside the primary one, p; take a or b"),
     ("HP-11", {"node_groups": [CONTROLLER, Group(), Group("login", NodeRole.LOGIN)]}, {"node_groups": [CONTROLLER, Group(), Group("login", NodeRole.LOGIN), Group("other", NodeRole.LOGIN)]}, "node_groups: 2 groups have role login (login, other): HyperPod takes one at most"),
     ("FMB-92", {"orchestrator": Orchestrator.PCS, "home_given": True}, {"orchestrator": Orchestrator.EKS, "home_given": True}, "leave it out"),
     ("NET-02", room([Group(count=14)], 0, 256, Orchestrator.EKS), room([Group(count=15)], 0, 256, Orchestrator.EKS), "node_groups: 255 addresses (gpu 255) do not fit the 251"),

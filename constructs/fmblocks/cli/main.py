@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from fmblocks.catalog import instance_types
-from fmblocks.cli import acceptance, chart, local
+from fmblocks.cli import acceptance, chart, local, nodes
 from fmblocks.cli.explain import where_checked
 from fmblocks.cli.guard import guard
 from fmblocks.cli.init import first_files
@@ -33,6 +33,7 @@ app = typer.Typer(add_completion=False, no_args_is_help=True, pretty_exceptions_
 app.add_typer(local.app, name="local")
 app.add_typer(acceptance.app, name="acceptance")
 app.add_typer(chart.app, name="chart")
+app.add_typer(nodes.app, name="nodes")
 app.command()(guard)
 app.command()(preflight)
 app.command()(retire)

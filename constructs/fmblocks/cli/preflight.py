@@ -55,6 +55,8 @@ def preflight(
             fsx=session.client("fsx", region_name=region),
             iam=session.client("iam", region_name=region),
             s3=session.client("s3", region_name=region),
+            sagemaker=session.client("sagemaker", region_name=region),
+            service_quotas=session.client("service-quotas", region_name=region),
             ssm=session.client("ssm", region_name=region),
         )
         results = list(answers(_questions(project, region, account)))
@@ -79,7 +81,7 @@ def _questions(project: Project, region: str, account: Account) -> Iterator[Ques
     network = project.network
     yield from of_network.questions(network, region, account)
     if project.training is not None:
-        yield from of_cluster.questions(project.training, account)
+        yield from of_cluster.questions(project.training, network.primary, account)
     if project.storage.lustre is not None:
         subnets = network.vpc.private_subnets if network.vpc else ()
         cidr = next((one.cidr for one in subnets if one.availability_zone == network.primary), None)

@@ -41,7 +41,7 @@ class IHyperPodCluster(Protocol):
     @property
     def cluster_arn(self) -> str: ...
     def grant_read(self, grantee: iam.IGrantable) -> iam.Grant: ...
-    def grant_sessions(self, grantee: iam.IGrantable, *, groups: Sequence[str] = ()) -> iam.Grant: ...
+    def grant_sessions(self, grantee: iam.IGrantable) -> iam.Grant: ...
 
 
 # What the managed policy AmazonSageMakerClusterInstanceRolePolicy does not hold and nodes in a customer VPC need.
@@ -69,6 +69,8 @@ class HyperPodCluster(cdk.Resource):
 
     Attributes:
         execution_role: assumed by the nodes.
+        controller_role: assumed by the controller of Slurm.
+        roles: the two, or the one.
         resource: the cluster in CloudFormation.
     """
 
@@ -89,6 +91,7 @@ class HyperPodCluster(cdk.Resource):
         volume_kms_key: kms.IKey | None,
         execution_role: iam.IRole | None,
         checked: Mapping[str, Any],
+        controller_role: bool = False,
     ) -> None:
         super().__init__(scope, id)
         self._groups, self._security_groups = groups, security_groups
@@ -111,15 +114,19 @@ class HyperPodCluster(cdk.Resource):
                 **checked,
             },
         )
-        self.execution_role = execution_role or iam.Role(
-            self,
-            "ExecutionRole",
-            # No source condition: whether HyperPod sends one is not documented, and a missing key would deny.
-            assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"),
+        # No source condition: whether HyperPod sends one is not documented, and a missing key would deny.
+        service = iam.ServicePrincipal("sagemaker.amazonaws.com")
+        self.execution_role = execution_role or iam.Role(self, "ExecutionRole", assumed_by=service)
+        self.controller_role = self.execution_role
+        if controller_role:
+            self.controller_role = iam.Role(self, "ControllerRole", assumed_by=service)
+        self.roles: list[iam.IRole] = list(
+            {role.node.path: role for role in (self.execution_role, self.controller_role)}.values()
         )
-        self.execution_role.add_managed_policy(
-            iam.ManagedPolicy.from_aws_managed_policy_name("AmazonSageMakerClusterInstanceRolePolicy")
-        )
+        for role in self.roles:
+            role.add_managed_policy(
+                iam.ManagedPolicy.from_aws_managed_policy_name("AmazonSageMakerClusterInstanceRolePolicy")
+            )
         self._allow_nodes([*self._subnet_ids, *(subnet.subnet_id for subnet in own)])
         if any(types[name].max_efa_interfaces for group in groups for name in group.every_type if name in types):
             self.node.add_validation(SelfRulesValidation(self, security_groups))
@@ -139,14 +146,12 @@ class HyperPodCluster(cdk.Resource):
         """Let ``grantee`` look at the cluster and its nodes."""
         return _grant_read(self.cluster_arn, grantee)
 
-    def grant_sessions(self, grantee: iam.IGrantable, *, groups: Sequence[str] = ()) -> iam.Grant:
+    def grant_sessions(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let ``grantee`` log in to nodes through Session Manager, and look at the cluster to find them.
 
-        Args:
-            grantee: who.
-            groups: names of instance groups. Default: all.
+        AWS documents no resource of a node, so it is every node of HyperPod, and no instance of the account.
         """
-        return _grant_sessions(self, self.cluster_arn, grantee, groups)
+        return _grant_sessions(self, self.cluster_arn, grantee)
 
     def on_node_health(self, id: str, *, target: events.IRuleTarget) -> events.Rule:
         """Tell ``target`` when HyperPod finds a node unhealthy, or healthy again.
@@ -207,7 +212,7 @@ class HyperPodCluster(cdk.Resource):
                 cdk.Acknowledgment(id="CloudFormation-Validate::F3002", reason=reason)
             )
         # Nodes boot while the stack goes on: routes, rules, scripts and permissions must stand before the first one.
-        for one in (*needed, self.execution_role, *self._security_groups, self._bundle):
+        for one in (*needed, *self.roles, *self._security_groups, self._bundle):
             if one is not None:
                 resource.node.add_dependency(one)
         for rule in self.node.find_all():  # where a file system is of another stack, its doors are opened here
@@ -309,14 +314,16 @@ class HyperPodCluster(cdk.Resource):
             min_instance_count=group.min_count,
             threads_per_core=group.threads_per_core,
             image_id=group.image_id,
-            execution_role=self.execution_role.role_arn,
+            execution_role=(
+                self.controller_role if role_of(group) is NodeRole.CONTROLLER else self.execution_role
+            ).role_arn,
             instance_storage_configs=[*volumes, *mounts],
             training_plan_arn=group.training_plan_arn,
             capacity_requirements=sagemaker.CfnCluster.ClusterCapacityRequirementsProperty(spot={})
             if group.capacity is CapacityMode.SPOT
             else None,
             life_cycle_config=sagemaker.CfnCluster.ClusterLifeCycleConfigProperty(
-                source_s3_uri=bundle.source_s3_uri, on_init_complete=bundle.on_init_complete
+                source_s3_uri=bundle.source_s3_uri, on_init_complete=bundle.entry(role_of(group))
             )
             if bundle
             else None,
@@ -351,7 +358,8 @@ class HyperPodCluster(cdk.Resource):
             # AWS's own templates give it; HyperPod's guide does not list it. Of alarms by name it takes no resource.
             self._allow(["cloudwatch:DescribeAlarms"], ["*"])
         if self._bundle is not None:
-            self._bundle.grant_read(self.execution_role)
+            for role in self.roles:
+                self._bundle.grant_read(role)
         if self._volume_key is not None:
             # SageMaker AI Developer Guide, *Customer managed AWS KMS key encryption for HyperPod*.
             service = {"StringEquals": {"kms:ViaService": f"sagemaker.{stack.region}.{cdk.Aws.URL_SUFFIX}"}}
@@ -362,9 +370,10 @@ class HyperPodCluster(cdk.Resource):
     def _allow(
         self, actions: list[str], resources: list[str], conditions: dict[str, dict[str, str]] | None = None
     ) -> None:
-        self.execution_role.add_to_principal_policy(
-            iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions)
-        )
+        for role in self.roles:
+            role.add_to_principal_policy(
+                iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions)
+            )
 
 
 def _of_orchestrator(group: HyperPodInstanceGroup) -> dict[str, Any]:
@@ -397,9 +406,9 @@ class ImportedHyperPodCluster(cdk.Resource):
         """Let ``grantee`` look at the cluster and its nodes."""
         return _grant_read(self.cluster_arn, grantee)
 
-    def grant_sessions(self, grantee: iam.IGrantable, *, groups: Sequence[str] = ()) -> iam.Grant:
+    def grant_sessions(self, grantee: iam.IGrantable) -> iam.Grant:
         """Let ``grantee`` log in to nodes through Session Manager."""
-        return _grant_sessions(self, self.cluster_arn, grantee, groups)
+        return _grant_sessions(self, self.cluster_arn, grantee)
 
 
 def _known(text: str) -> bool:
@@ -415,18 +424,21 @@ def session_target(cluster_arn: str, *, group: str = "*", instance: str = "*") -
     return f"{cdk.Fn.select(1, cdk.Fn.split('/', cluster_arn))}_{group}-{instance}"
 
 
-def _grant_sessions(scope: Construct, cluster_arn: str, grantee: iam.IGrantable, groups: Sequence[str]) -> iam.Grant:
+def _grant_sessions(scope: Construct, cluster_arn: str, grantee: iam.IGrantable) -> iam.Grant:
     stack = cdk.Stack.of(scope)
-    # A node is no instance of this account: the resource is HyperPod's own. Sessions are ended by who began them.
-    # Source: SageMaker AI Developer Guide, *IAM users for cluster admin*.
-    nodes = [
-        stack.format_arn(
-            service="sagemaker",
-            resource="cluster",
-            resource_name=cdk.Fn.select(1, cdk.Fn.split("/", cluster_arn)),
-        )
+    # AWS shows "*" here: a node of HyperPod is no instance of this account, and what IAM calls it is not documented.
+    # What it is not is known. Sources: SageMaker AI Developer Guide, *IAM users for cluster admin*; Service
+    # Authorization Reference, AWS Systems Manager.
+    others = [
+        stack.format_arn(service="ec2", region="*", account="*", resource="instance", resource_name="*"),
+        stack.format_arn(service="ssm", region="*", account="*", resource="managed-instance", resource_name="*"),
     ]
-    del groups
-    return _grant_read(cluster_arn, grantee).combine(
-        iam.Grant.add_to_principal(grantee=grantee, actions=["ssm:StartSession"], resource_arns=nodes)
-    )
+    # A person's own sessions. Source: Systems Manager User Guide, *Sample IAM policies for Session Manager*.
+    own = stack.format_arn(service="ssm", region="*", account="*", resource="session", resource_name="${aws:userid}-*")
+    grant = _grant_read(cluster_arn, grantee)
+    for statement in (
+        iam.PolicyStatement(actions=["ssm:StartSession"], not_resources=others),
+        iam.PolicyStatement(actions=["ssm:ResumeSession", "ssm:TerminateSession"], resources=[own]),
+    ):
+        grantee.grant_principal.add_to_principal_policy(statement)
+    return grant

@@ -17,6 +17,7 @@ from fmblocks.cluster import rules
 from fmblocks.cluster.add_ons import laid_over
 from fmblocks.cluster.dependency_chart import dependencies
 from fmblocks.cluster.prepared import wait_until_ready
+from fmblocks.compute import rules as compute_rules  # noqa: F401  registers FMB-09
 
 _RELEASE, _NAMESPACE = "hyperpod-dependencies", "kube-system"
 

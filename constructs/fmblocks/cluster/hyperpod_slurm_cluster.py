@@ -10,7 +10,7 @@ from aws_cdk import aws_kms as kms
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
-from fmblocks._edge import member, typed
+from fmblocks._edge import check_arguments, member, typed
 from fmblocks.cluster.hyperpod_cluster import (
     HyperPodCluster,
     IHyperPodCluster,
@@ -20,6 +20,7 @@ from fmblocks.cluster.hyperpod_cluster import (
 from fmblocks.cluster.hyperpod_instance_group import SlurmInstanceGroup, plain
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
 from fmblocks.cluster.settings import NodeProvisioning, NodeRecovery, Orchestrator
+from fmblocks.storage.accounting_database import IAccountingDatabase
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
 from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem
 
@@ -49,11 +50,17 @@ class HyperPodSlurmCluster(HyperPodCluster):
             Developer Guide, *Customer managed AWS KMS key encryption for HyperPod*). Default: a key that AWS owns.
         execution_role: assumed by the nodes; the managed policy of HyperPod nodes and the permissions they need are
             added; one that is imported as immutable must have them already. Default: a new role.
+        accounting_database: what Slurm's accounting is kept in, with continuous provisioning (rule FMB-109) and an
+            image of 2026-09 or later. The controller alone may read its secret, with a role of its own. Default: a
+            database on the controller, which goes with it.
         cluster_name: a name blocks replacement. Default: chosen by CloudFormation.
 
+    Attributes:
+        controller_role: assumed by the controller; that of the nodes without a database.
+
     Raises:
-        FindingsError: rules FMB-09, FMB-12, FMB-19, FSX-15, FSX-26, HP-01 to 05, 09, 11, 13, 14, 16 and 18,
-            NET-05, TP-01, X-02, X-04, X-05.
+        FindingsError: rules FMB-09, FMB-12, FMB-19, FMB-96, FMB-109, FSX-15, FSX-26, HP-01 to 05, 09, 11, 13, 14, 16
+            and 18, NET-05, TP-01, X-02, X-04, X-05.
 
     At synth EFA-12 refuses a group of this app that is not open to itself.
     """
@@ -77,6 +84,7 @@ class HyperPodSlurmCluster(HyperPodCluster):
         node_provisioning: NodeProvisioning = NodeProvisioning.STANDARD,
         volume_kms_key: kms.IKey | None = None,
         execution_role: iam.IRole | None = None,
+        accounting_database: IAccountingDatabase | None = None,
         cluster_name: str | None = None,
     ) -> None:
         node_recovery = member(NodeRecovery, node_recovery, "node_recovery")
@@ -98,6 +106,15 @@ class HyperPodSlurmCluster(HyperPodCluster):
                 "efa_enabled": bool(file_system and file_system.efa_enabled),
                 "lustre_zone": file_system.availability_zone if file_system else None,
             },
+            # The secret is the scheduler's: what runs on the other nodes is people's code.
+            controller_role=accounting_database is not None,
+        )
+        given = {"node_provisioning": node_provisioning, "accounting_database_given": accounting_database is not None}
+        check_arguments(
+            self,
+            ("FMB-109",),
+            {**given, "orchestrator": Orchestrator.HYPERPOD_SLURM},
+            names={"storage.accounting_database": "accounting_database"},
         )
         for mounted, below in ((file_system, None), (home_file_system, "Home")):
             if mounted is None:
@@ -118,12 +135,23 @@ class HyperPodSlurmCluster(HyperPodCluster):
                 dns_name=home_file_system.dns_name, mount_path=home_mount_path
             )
             mounts.append(Storage(fsx_open_zfs_config=home))
-        # With continuous provisioning the block is left out: there it has no strategy, and must not be empty.
-        slurm = sagemaker.CfnCluster.ClusterOrchestratorSlurmConfigProperty(slurm_config_strategy="Managed")
-        standard = node_provisioning is NodeProvisioning.STANDARD
+        # With continuous provisioning there is no strategy, and an empty block is left out.
+        slurm = None
+        if node_provisioning is NodeProvisioning.STANDARD:
+            slurm = sagemaker.CfnCluster.ClusterOrchestratorSlurmConfigProperty(slurm_config_strategy="Managed")
+        elif accounting_database is not None:
+            accounting_database.grant_read_secret(self.controller_role)
+            slurm = sagemaker.CfnCluster.ClusterOrchestratorSlurmConfigProperty(
+                # Without a name: HyperPod names the schema after the cluster. Slurm refuses one that was another's.
+                accounting_database=sagemaker.CfnCluster.ClusterAccountingDatabaseProperty(
+                    endpoint=accounting_database.endpoint,
+                    port=accounting_database.port,
+                    secret_arn=accounting_database.secret_arn,
+                )
+            )
         self.resource = self._make(
             cluster_name=cluster_name,
-            orchestrator=sagemaker.CfnCluster.OrchestratorProperty(slurm=slurm) if standard else None,
+            orchestrator=sagemaker.CfnCluster.OrchestratorProperty(slurm=slurm) if slurm else None,
             node_recovery=node_recovery,
             node_provisioning=node_provisioning,
             mounts=mounts,

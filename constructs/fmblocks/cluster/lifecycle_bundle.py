@@ -13,6 +13,7 @@ from constructs import Construct
 from fmblocks._edge import check_arguments, typed
 from fmblocks._handlers import custom_resource, handler_function
 from fmblocks.cluster import rules
+from fmblocks.cluster.settings import NodeRole
 
 
 class LifecycleBundle(Construct):
@@ -75,6 +76,11 @@ class LifecycleBundle(Construct):
                 "Prefix": self.prefix,
             },
         )
+
+    def entry(self, role: NodeRole) -> str:
+        """The script that HyperPod starts on nodes of a role: here the same for all."""
+        del role
+        return self.on_init_complete
 
     @property
     def source_s3_uri(self) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
+from collections import Counter
 from collections.abc import Iterator
+from typing import Literal
 
 from fmblocks.capacity.settings import CapacityMode
-from fmblocks.cluster.add_ons import ADD_ONS, pinned
-from fmblocks.cluster.settings import Orchestrator, Training
+from fmblocks.cluster.add_ons import ADD_ONS, HYPERPOD_ADD_ONS, hyperpod_pinned, pinned
+from fmblocks.cluster.settings import NodeGroup, NodeRole, Orchestrator, Training
 from fmblocks.preflight import Account, Outcome, Question, Result
 
 # Whose first use makes a role, which a narrow deploy role may not (rule FMB-93). Source: IAM User Guide, *AWS services
@@ -18,20 +21,30 @@ _PCS = {"AWSServiceRoleForPCS": "pcs.amazonaws.com"}
 _SPOT = {"AWSServiceRoleForEC2Spot": "spot.amazonaws.com"}
 
 
-def questions(training: Training, account: Account) -> Iterator[Question]:
+def questions(training: Training, primary: str, account: Account) -> Iterator[Question]:
     """The questions of the cluster room.
 
     Args:
         training: the cluster.
+        primary: the zone of groups that name none.
         account: clients.
     """
-    if training.orchestrator is Orchestrator.EKS:
+    if training.orchestrator.kubernetes:
         yield Question(
             "FMB-85",
             "training.kubernetes.version",
             f"Kubernetes {training.kubernetes_version} and the versions of its add-ons are offered",
             lambda: _add_ons(training, account),
         )
+    if training.orchestrator.hyperpod:
+        passes = "HyperPod's quotas of the types are large enough; nodes of a plan count in another"
+        yield Question("HP-24", "training.node_groups", passes, lambda: _quotas(training, account))
+        for index, group in enumerate(training.node_groups):
+            if group.capacity.training_plan_arn is not None:
+                where = f"training.node_groups[{index}].capacity.training_plan_arn"
+                passes = f"the plan of {group.name} serves HyperPod, its type, its zone and its count"
+                ask = functools.partial(_plan, group, group.availability_zone or primary, where, account)
+                yield Question("TP-06", where, passes, ask)
     if roles := _roles(training):
         passes = "the service-linked roles are there"
         yield Question("FMB-93", "training.orchestrator", passes, lambda: _missing(roles, account))
@@ -49,8 +62,12 @@ def _add_ons(training: Training, account: Account) -> Iterator[Result]:
         text = f"EKS offers no add-on for Kubernetes {version} here"
         yield Result("FMB-85", Outcome.FAIL, "training.kubernetes.version", text, "take another version")
         return
-    named = {one.name: one.version for one in (training.kubernetes.add_ons if training.kubernetes else ())}
-    for name, wanted in {**{name: pinned(version).get(name) for name in ADD_ONS}, **named}.items():
+    kubernetes = training.kubernetes
+    named = {one.name: one.version for one in (kubernetes.add_ons if kubernetes else ())}
+    ours = {name: pinned(version).get(name) for name in ADD_ONS}
+    brought = [HYPERPOD_ADD_ONS[add_on] for add_on in kubernetes.hyperpod_add_ons] if kubernetes else []
+    ours |= {name: hyperpod_pinned()[name] for name in brought}
+    for name, wanted in {**ours, **named}.items():
         if wanted is not None and wanted not in offered.get(name, set()):
             newest = ", ".join(sorted(offered.get(name, set()), reverse=True)[:3]) or "none at all"
             text = f"{name} {wanted} is not offered for Kubernetes {version} here, but {newest}"
@@ -58,8 +75,55 @@ def _add_ons(training: Training, account: Account) -> Iterator[Result]:
             yield Result("FMB-85", Outcome.FAIL, "training.kubernetes.add_ons", text, hint)
 
 
+def _quotas(training: Training, account: Account) -> Iterator[Result]:
+    needed: Counter[str] = Counter()
+    for group in training.node_groups:
+        own = group.role is NodeRole.SYSTEM  # instances of the account itself
+        if group.capacity.mode is not CapacityMode.TRAINING_PLAN and not own:
+            needed[f"ml.{group.instance_type} for cluster usage"] += group.count
+    if not needed:
+        return
+    pages = account.service_quotas.get_paginator("list_service_quotas").paginate(ServiceCode="sagemaker")
+    given = {one["QuotaName"]: one["Value"] for page in pages for one in page["Quotas"]}
+    for name, count in sorted(needed.items()):
+        if name not in given:
+            text = f"{name} is not listed among the quotas of SageMaker here"
+            yield Result("HP-24", Outcome.UNKNOWN, "training.node_groups", text, "look in the console")
+        elif given[name] < count:
+            text = f"{name}: have {given[name]:g}, need {count}"
+            hint = "ask for more in Service Quotas: it is not EC2's quota"
+            yield Result("HP-24", Outcome.FAIL, "training.node_groups", text, hint)
+
+
+def _plan(group: NodeGroup, zone: str, where: str, account: Account) -> Iterator[Result]:
+    arn = group.capacity.training_plan_arn or ""
+    found = account.sagemaker.describe_training_plan(TrainingPlanName=arn.rsplit("/", 1)[1])
+    if "hyperpod-cluster" not in found.get("TargetResources", []):
+        text = f"the plan is for {', '.join(found.get('TargetResources', [])) or 'nothing that is told'}"
+        yield Result("TP-06", Outcome.FAIL, where, text, "what it is for is fixed when it is bought")
+    if found["Status"] not in ("Active", "Scheduled"):
+        text = f"the plan is {found['Status']}"
+        yield Result("TP-06", Outcome.FAIL, where, text, "nodes start while it is Active")
+    parts = found.get("ReservedCapacitySummaries", [])
+    types = {one["InstanceType"] for one in parts}
+    if types and types != {f"ml.{group.instance_type}"}:
+        text = f"the plan holds {', '.join(sorted(types))}, and the group asks for ml.{group.instance_type}"
+        yield Result("TP-02", Outcome.FAIL, where, text, "take the plan of the type")
+    count = found.get("TotalInstanceCount")
+    if count is not None and count < group.count:
+        text = f"the plan holds {count} instances, and the group asks for {group.count}"
+        yield Result("TP-02", Outcome.FAIL, where, text, "lower the count")
+    keys: tuple[Literal["AvailabilityZone", "AvailabilityZoneId"], ...] = ("AvailabilityZone", "AvailabilityZoneId")
+    zones = {one[key] for one in parts for key in keys if key in one}
+    if zones and zone not in zones:
+        text = f"the plan stands in {', '.join(sorted(zones))}, and the group in {zone}"
+        yield Result("TP-07", Outcome.FAIL, where, text, "write availability_zone of the plan for the group")
+
+
 def _roles(training: Training) -> dict[str, str]:
     spot = any(group.capacity.mode is CapacityMode.SPOT for group in training.node_groups)
+    if training.orchestrator is Orchestrator.HYPERPOD_EKS:
+        return {**_EKS, **_NODEGROUP, **_AUTO_SCALING}
     if training.orchestrator is Orchestrator.EKS:
         return {**_EKS, **_NODEGROUP, **_AUTO_SCALING, **(_SPOT if spot else {})}
     if training.orchestrator is Orchestrator.EC2:

@@ -833,6 +833,22 @@ def governed_region(*, kubernetes: Kubernetes | None, region: str | None) -> Ite
         yield Violation("region", text, "check, or take task_governance out of hyperpod_add_ons")
 
 
+@rule("FMB-109")
+def accounting_of_slurm(
+    *, orchestrator: Orchestrator, node_provisioning: NodeProvisioning, accounting_database_given: bool
+) -> Iterator[Violation]:
+    """HyperPod takes a database for Slurm's accounting with continuous provisioning only."""
+    if not accounting_database_given:
+        return
+    key = "storage.accounting_database"
+    if orchestrator is not Orchestrator.HYPERPOD_SLURM:
+        text = f"is not read with orchestrator {orchestrator}"
+        yield Violation(key, text, "leave it out: it is for hyperpod-slurm; PCS keeps its own")
+    elif node_provisioning is not NodeProvisioning.CONTINUOUS:
+        text = f"needs continuous provisioning, and node_provisioning is {node_provisioning}"
+        yield Violation(key, text, "write node_provisioning: continuous, or leave it out")
+
+
 # Zone ids in which EKS puts no control plane. Source: the rule.
 _NO_CONTROL_PLANE = frozenset({"use1-az3", "usw1-az2", "cac1-az3"})
 
@@ -1276,7 +1292,7 @@ TRAINING = (
     "FMB-97", "FMB-99", "HP-19", "HP-28", "PCS-02", "PCS-07", "PCS-10",
 )  # fmt: skip
 # About keys that stand outside training.
-WHOLE = ("EKS-01", "FMB-102", "FMB-107", "FMB-79", "FMB-80", "FMB-84", "FMB-92", "HP-29", "PCS-01", "REG-02")
+WHOLE = ("EKS-01", "FMB-102", "FMB-107", "FMB-109", "FMB-79", "FMB-80", "FMB-84", "FMB-92", "HP-29", "PCS-01", "REG-02")
 # Of a PCS cluster, at the construct.
 PCS_CONSTRUCT = ("FMB-90", "FMB-91", "PCS-02", "PCS-10")
 PCS_TEMPLATE_CONSTRUCT = ("FMB-44", "FMB-89")

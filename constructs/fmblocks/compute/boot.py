@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from pathlib import Path
 
@@ -49,3 +50,16 @@ def boot_script(
     boot = ec2.UserData.for_linux()
     boot.add_commands(*lines, script)
     return boot
+
+
+def shell_function(name: str) -> str:
+    """A function of the boot script, for other scripts that do the same on another kind of node.
+
+    Raises:
+        ValueError: the script has none of that name.
+    """
+    script = Path(__file__).with_name("boot.sh").read_text(encoding="utf-8")
+    found = re.search(rf"^{re.escape(name)}\(\) \{{.*?^\}}$", script, re.MULTILINE | re.DOTALL)
+    if found is None:
+        raise ValueError(f"boot.sh has no function {name}")
+    return found[0]

@@ -55,6 +55,10 @@ _GUARDED: Mapping[str, _Guarded] = {
     "AWS::PCS::ComputeNodeGroup": _Guarded(
         "PCS-03", "node group", "its name is taken: rename the group", removal=Severity.WARNING
     ),
+    "AWS::RDS::DBCluster": _Guarded("FMB-49", "database", _EMPTY),
+    "AWS::RDS::DBInstance": _Guarded("FMB-49", "database instance", "no job is recorded meanwhile", Severity.WARNING),
+    "AWS::SecretsManager::Secret": _Guarded("FMB-49", "secret", "the new one has another password than the database"),
+    "AWS::SageMaker::ComputeQuota": _Guarded("FMB-49", "quota", "the team's namespace goes with it", Severity.WARNING),
     "AWS::EC2::VPC": _Guarded("FMB-49", "VPC", "everything in it has to move"),
     "AWS::AutoScaling::AutoScalingGroup": _Guarded("FMB-49", "fleet", "its nodes end", Severity.WARNING),
     "AWS::EKS::Nodegroup": _Guarded("EKS-05", "node group", "its nodes end", Severity.WARNING),
@@ -207,6 +211,7 @@ def _in_place(kind: str, path: str, before: Template, after: Template) -> Iterat
         if gone:
             text = f"the nodes of {', '.join(sorted(gone))} would end, with what they run"
             yield _finding("FMB-49", Severity.WARNING, path, text, "wait for their jobs")
+        yield from _of_instance_groups(path, before, after)
     if kind == _FILE_SYSTEM:
         yield from _of_file_system(path, before, after)
     if kind == "AWS::EKS::Cluster":
@@ -237,6 +242,33 @@ _LESS: Mapping[str, tuple[tuple[str, str, str], ...]] = {
     "AWS::EC2::CapacityReservation": (("InstanceCount", "CR-08", "capacity that is given back may be gone"),),
     "AWS::APS::Workspace": (("WorkspaceConfiguration/RetentionPeriodInDays", "FMB-49", "older samples are deleted"),),
 }
+
+
+# What a group of HyperPod keeps, and what a person calls it.
+_STAYS = {
+    "OverrideVpcConfig": "subnet and security groups",
+    "SlurmConfig/NodeType": "role",
+    "InstanceType": "instance type",
+}
+
+
+def _of_instance_groups(path: str, before: Template, after: Template) -> Iterator[Finding]:
+    """What HyperPod refuses, or does to nodes, group by group (rule FMB-108)."""
+    old, new = (_by_name(one) for one in (before, after))
+    for name in sorted(set(old) & set(new)):
+        for key, noun in _STAYS.items():
+            if at(old[name], key) != at(new[name], key):
+                text = f"{noun} of {name} would change, and a group keeps them"
+                yield _finding("FMB-108", Severity.ERROR, path, text, "add a group with another name, then take it out")
+        key = "ImageReleaseVersion"
+        if at(old[name], key) != at(new[name], key):
+            text = f"the nodes of {name} get another image: their root volumes go, with what they run"
+            yield _finding("FMB-108", Severity.WARNING, path, text, "wait for their jobs")
+
+
+def _by_name(cluster: Template) -> dict[str, Template]:
+    listed = at(cluster, "InstanceGroups")
+    return {str(one.get("InstanceGroupName")): one for one in listed} if isinstance(listed, list) else {}
 
 
 def _groups(cluster: Template) -> set[str]:

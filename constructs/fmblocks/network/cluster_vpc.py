@@ -88,6 +88,7 @@ class ClusterVpc(Construct):
         flow_log_retention: how long flow logs are kept. Default: one month.
         removal_policy: of the VPC and the primary private subnet, on which kept data may stand; the other subnets,
             gateways and logs go with the stack. Default: RETAIN_ON_UPDATE_OR_DELETE.
+        kept_availability_zones: further zones whose private subnet kept data stands on. Default: none.
 
     Raises:
         FindingsError: rules NET-01, FMB-01 to FMB-07, FMB-14 and FMB-52. FMB-17 and FMB-53 warn.
@@ -109,6 +110,7 @@ class ClusterVpc(Construct):
         kms_key: kms.IKey | None = None,
         flow_log_retention: logs.RetentionDays = logs.RetentionDays.ONE_MONTH,
         removal_policy: cdk.RemovalPolicy = cdk.RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+        kept_availability_zones: Sequence[str] = (),
     ) -> None:
         super().__init__(scope, id)
         for name, value in (
@@ -171,7 +173,8 @@ class ClusterVpc(Construct):
             assert ranges is not None  # FMB-06 has refused a zone without addresses
             self._zones[zone] = _ZoneSubnets(zones, zone, vpc=self.cfn_vpc, addresses=ranges, internet=internet)
         # The primary zone's subnet carries the interfaces of a kept file system, and cannot be deleted under them.
-        self._zones[primary].cfn_private.apply_removal_policy(removal_policy)
+        for zone in {primary, *kept_availability_zones}:
+            self._zones[zone].cfn_private.apply_removal_policy(removal_policy)
 
         if internet is not None:
             with_nat = [primary] if nat_gateways == 1 else self.availability_zones

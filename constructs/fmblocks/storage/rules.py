@@ -10,6 +10,7 @@ from typing import Protocol
 from fmblocks.catalog import REGIONS, Types
 from fmblocks.findings import Violation, choice, rule
 from fmblocks.storage.settings import (
+    AccountingDatabase,
     DataCompressionType,
     DataRepositoryEvent,
     DeploymentType,
@@ -928,3 +929,46 @@ ASSOCIATION_PROJECT = (*ASSOCIATION, "FMB-77")
 RULES = (*LUSTRE, "HP-14", *ASSOCIATIONS)
 # Of an existing file system nobody knows the type.
 RULES_OF_EXISTING = ("HP-14", "DRA-01", "DRA-03", "DRA-04", "FMB-08", "FMB-13", "FMB-61")
+
+
+@rule("FMB-110")
+def accounting_fits(*, accounting_database: AccountingDatabase | None, zones: Sequence[str]) -> Iterator[Violation]:
+    """A database for accounting has two zones, and a capacity that Aurora takes."""
+    if accounting_database is None:
+        return
+    key, least, most = "accounting_database", accounting_database.min_capacity_acu, accounting_database.max_capacity_acu
+    if len(set(zones)) < 2:
+        text = f"stands in {', '.join(zones)}, and Aurora asks for subnets of two zones"
+        yield Violation(key, text, "add a zone to network.availability_zones")
+    for name, value in (("min_capacity_acu", least), ("max_capacity_acu", most)):
+        if not 0.5 <= value <= 256 or value * 2 != int(value * 2):
+            text = f"{value:g} is not 0.5 to 256 in steps of 0.5"
+            yield Violation(f"{key}.{name}", text, "write 0.5 or more")
+    if least > most:
+        yield Violation(f"{key}.max_capacity_acu", f"{most:g} is below min_capacity_acu, {least:g}", "raise it")
+    if not 1 <= (days := accounting_database.backup_retention_days) <= 35:
+        yield Violation(f"{key}.backup_retention_days", f"{days} is not between 1 and 35", "write 7")
+    if not re.fullmatch(r"[0-9]\.[0-9]\.mysql_aurora\.[0-9]+\.[0-9]+\.[0-9]+", accounting_database.engine_version):
+        text = f"{accounting_database.engine_version} is no version of Aurora MySQL"
+        yield Violation(f"{key}.engine_version", text, "it looks like 8.0.mysql_aurora.3.10.4")
+
+
+@rule("FMB-111")
+def accounting_zone(
+    *, accounting_database: AccountingDatabase | None, availability_zones: Sequence[str], primary: str
+) -> Iterator[Violation]:
+    """Beside the primary zone the database stands in one other, which stays whatever zones join."""
+    others = [zone for zone in availability_zones if zone != primary]
+    if accounting_database is None:
+        return
+    key, given = "accounting_database.availability_zone", accounting_database.availability_zone
+    if given is None and len(others) > 1:
+        text = f"is not given, and there are {', '.join(others)}: a zone that joins must not move the database"
+        yield Violation(key, text, f"write {others[0]}, or another")
+    if given is not None and given not in others:
+        text = f"{given} is no zone of the network beside the primary one, {primary}"
+        yield Violation(key, text, f"take {' or '.join(others)}" if others else "add a zone")
+
+
+ACCOUNTING = ("FMB-110",)
+ACCOUNTING_PROJECT = ("FMB-110", "FMB-111")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, ClassVar, Protocol
@@ -395,6 +396,38 @@ class Home(Settings):
     mount_path: Annotated[Text, AfterValidator(canonical_path), Field(description="where nodes mount it")] = "/home"
 
 
+# One that AWS lists for Aurora MySQL at this release, as cfn-lint's data shows; older ones are retired one by one.
+DEFAULT_ENGINE_VERSION = "8.0.mysql_aurora.3.12.0"
+
+
+def _capacity(value: object) -> object:
+    if isinstance(value, bool) or (isinstance(value, str) and not re.fullmatch(r"-?\d+(\.\d+)?", value)):
+        raise PydanticCustomError("spelled", "is not {form}", {"form": "a number like 0.5"})
+    return value
+
+
+_Capacity = Annotated[float, BeforeValidator(_capacity)]
+
+
+class AccountingDatabase(Settings):
+    """Slurm's accounting, kept beyond a cluster: Aurora MySQL Serverless v2."""
+
+    FOREIGN: ClassVar = {
+        "min_capacity": "the key is min_capacity_acu",
+        "max_capacity": "the key is max_capacity_acu",
+        "password": "a secret is made: leave the key out",
+        "instance_class": "capacity is serverless: write max_capacity_acu",
+    }
+
+    min_capacity_acu: Annotated[_Capacity, Field(description="0.5 to 256, in steps of 0.5")] = 0.5
+    max_capacity_acu: Annotated[_Capacity, Field(description="as much or more")] = 4.0
+    backup_retention_days: Annotated[WholeNumber, Field(description="1 to 35")] = 7
+    engine_version: Annotated[Text, Field(description="of Aurora MySQL")] = DEFAULT_ENGINE_VERSION
+    availability_zone: Annotated[
+        Text | None, Field(description="beside the primary one; default: the only other zone")
+    ] = None
+
+
 class Storage(Settings):
     """Everything that keeps data."""
 
@@ -407,6 +440,10 @@ class Storage(Settings):
     lustre: Lustre | None = None
     buckets: Annotated[Buckets, Field(description="of created buckets")] = Buckets()
     home: Annotated[Home | None, Field(description="home directories; default: those of each node")] = None
+    accounting_database: Annotated[
+        AccountingDatabase | None,
+        Field(description="of HyperPod's Slurm with continuous provisioning; default: on the controller, gone with it"),
+    ] = None
 
 
 class LinkedPaths(Protocol):

@@ -151,6 +151,45 @@ def _governed_cluster(arn: str) -> None:
                 raise ValueError(f"The cluster {arn} has the {kind} {record.properties['Name']} and may not be deleted")
 
 
+def _nothing(_id: str, _properties: Properties) -> Attributes:
+    return {}
+
+
+def _attach(properties: Properties) -> Created:
+    """The secret of a database that is there; nothing is written into it."""
+    if properties["TargetId"] not in live("AWS::RDS::DBCluster"):
+        raise ValueError(f"DBCluster {properties['TargetId']} not found")
+    return str(properties["SecretId"]), {}
+
+
+def _database(id: str, _properties: Properties) -> Attributes:
+    """The record of a database: none is started."""
+    _account, region = environment()
+    host = f"{id}.cluster-{unique(12)}.{region}.rds.amazonaws.com"
+    return {
+        "DBClusterArn": _arn("rds", f"cluster:{id}"),
+        "DBClusterResourceId": f"cluster-{unique(12)}",
+        "Endpoint": {"Address": host, "Port": "3306"},
+        "Endpoint.Address": host,
+        "Endpoint.Port": "3306",
+        "ReadEndpoint.Address": host.replace(".cluster-", ".cluster-ro-"),
+    }
+
+
+def _database_instance(id: str, properties: Properties) -> Attributes:
+    cluster = properties["DBClusterIdentifier"]
+    if cluster not in live("AWS::RDS::DBCluster"):
+        raise ValueError(f"DBCluster {cluster} not found")
+    return {"DBInstanceArn": _arn("rds", f"db:{id}")}
+
+
+def _used_database(id: str) -> None:
+    """RDS keeps a cluster that has instances."""
+    for instance, record in live("AWS::RDS::DBInstance").items():
+        if record.properties["DBClusterIdentifier"] == id:
+            raise ValueError(f"Cluster {id} still contains {instance} and may not be deleted")
+
+
 def _workspace(id: str, _properties: Properties) -> Attributes:
     _account, region = environment()
     name = id.rsplit("/", 1)[1]
@@ -228,6 +267,10 @@ TYPES = (
     SchemaType("AWS::PCS::Cluster", lambda: _arn("pcs", f"cluster/pcs_{unique(10)}"), _pcs_cluster),
     SchemaType("AWS::PCS::ComputeNodeGroup", _pcs_arn("computenodegroup"), _pcs_part),
     SchemaType("AWS::PCS::Queue", _pcs_arn("queue"), _pcs_part),
+    SchemaType("AWS::RDS::DBSubnetGroup", lambda: f"subnets-{unique(12)}", _nothing),
+    SchemaType("AWS::RDS::DBClusterParameterGroup", lambda: f"parameters-{unique(12)}", _nothing),
+    SchemaType("AWS::RDS::DBCluster", lambda: f"cluster-{unique(12)}", _database),
+    SchemaType("AWS::RDS::DBInstance", lambda: f"instance-{unique(12)}", _database_instance),
     SchemaType("AWS::APS::Workspace", lambda: _arn("aps", f"workspace/ws-{unique(12)}"), _workspace),
 )
 
@@ -236,8 +279,13 @@ def install() -> None:
     """Register every type."""
     for type in TYPES:
         register(type.name, _handler(type))
+    attach = Handler(
+        _attach, lambda _id, _properties: None, lambda _id, _old, new: _attach(new), ("SecretId", "TargetId")
+    )
+    register("AWS::SecretsManager::SecretTargetAttachment", attach)
     before_delete("AWS::EC2::PlacementGroup", _used_placement_group)
     before_delete("AWS::SageMaker::Cluster", _governed_cluster)
+    before_delete("AWS::RDS::DBCluster", _used_database)
 
 
 def answer_like_cloudformation() -> None:

@@ -1,0 +1,186 @@
+"""``fmblocks nodes``: the nodes of a HyperPod cluster, and its lifecycle scripts on those that run."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shlex
+import shutil
+import subprocess
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NoReturn
+
+import typer
+
+from fmblocks.cli.terminal import tabulate, tell
+from fmblocks.findings import FindingsError
+from fmblocks.project import Project
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation.client import CloudFormationClient
+    from mypy_boto3_sagemaker.client import SageMakerClient
+
+app = typer.Typer(no_args_is_help=True, help="Nodes of a HyperPod cluster that is deployed.")
+# Session Manager refuses more than a few new sessions a second (SageMaker AI Developer Guide, HyperPod's limits).
+_PAUSE_SECONDS, _AT_ONCE = 0.5, 8
+_MARK = "fmblocks-exit"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A node: its group, its id, how it is, and what Session Manager calls it."""
+
+    group: str
+    instance_id: str
+    status: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Scripts:
+    """What a group runs on its nodes now."""
+
+    uri: str
+    entry: str
+
+
+@app.callback()
+def _root() -> None:
+    """Nodes of a HyperPod cluster that is deployed."""
+
+
+@app.command("list")
+def show(
+    file: Annotated[Path, typer.Argument(help="A project file.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """List nodes with the targets of `aws ssm start-session --target`."""
+    found = _nodes(file)[0]
+    if as_json:
+        typer.echo(json.dumps([asdict(one) for one in found], indent=1))
+        return
+    rows = [(one.group, one.instance_id, one.status, one.target) for one in found]
+    tabulate(("group", "instance", "status", "target"), rows)
+
+
+@app.command("run-scripts")
+def run_scripts(
+    file: Annotated[Path, typer.Argument(help="A project file.")],
+    group: Annotated[list[str] | None, typer.Option(help="A group; once for each. Default: all.")] = None,
+) -> None:
+    """Run the lifecycle scripts that each group names now on its running nodes, through Session Manager.
+
+    HyperPod runs a changed script on new nodes only. The scripts can be repeated; jobs go on. Needs the AWS CLI with
+    its plugin for Session Manager, and `script`. Exit code 1 when a node failed.
+    """
+    for tool in ("aws", "session-manager-plugin", "script"):
+        if shutil.which(tool) is None:
+            _stop(f"{tool} is not on the PATH")
+    nodes, scripts = _nodes(file)
+    chosen = [one for one in nodes if one.status == "Running" and (not group or one.group in group)]
+    if unknown := sorted(set(group or ()) - {one.group for one in nodes}):
+        _stop(f"no node is of {', '.join(unknown)}")
+    without = sorted({one.group for one in chosen} - set(scripts))
+    for name in without:
+        typer.echo(f"{name}: names no scripts", err=True)
+    chosen = [one for one in chosen if one.group in scripts]
+    gate = threading.Lock()
+
+    def run(node: Node) -> tuple[Node, int | None]:
+        with gate:
+            time.sleep(_PAUSE_SECONDS)
+        return node, run_on(node, scripts[node.group])
+
+    failed = 0
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        for node, code in pool.map(run, chosen):
+            failed += code != 0
+            said = "done" if code == 0 else "no answer" if code is None else f"ended with {code}"
+            typer.echo(f"{node.group} {node.instance_id}: {said}")
+    typer.echo(f"nodes: {len(chosen)}, failed: {failed}", err=True)
+    raise typer.Exit(1 if failed else 0)
+
+
+def run_on(node: Node, scripts: Scripts) -> int | None:
+    """Run scripts on a node; give back how they ended, None where nobody told."""
+    payload = (
+        f"folder=$(mktemp -d) && aws s3 cp --recursive --quiet {shlex.quote(scripts.uri)} $folder"
+        f" && bash $folder/{shlex.quote(scripts.entry)}; echo {_MARK}=$?"
+    )
+    # As it is it would go through three shells, each with quotes of its own.
+    packed = base64.b64encode(payload.encode()).decode()
+    command = f'bash -c "echo {packed} | base64 -d | sudo bash"'
+    session = [
+        "aws", "ssm", "start-session", "--target", node.target, "--document-name", "AWS-StartNonInteractiveCommand",
+        "--parameters", json.dumps({"command": [command]}),
+    ]  # fmt: skip
+    # Without a terminal the plugin ends before the command does.
+    terminal = ["script", "-qec", shlex.join(session), "/dev/null"]
+    done = subprocess.run(terminal, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    found = re.findall(rf"{_MARK}=(\d+)", done.stdout)
+    return int(found[-1]) if found else None
+
+
+def nodes_of(cluster_arn: str, sagemaker: SageMakerClient) -> Iterator[Node]:
+    """The nodes of a cluster, group by group."""
+    id = cluster_arn.rsplit("/", 1)[1]
+    found = [
+        one
+        for page in sagemaker.get_paginator("list_cluster_nodes").paginate(ClusterName=cluster_arn)
+        for one in page["ClusterNodeSummaries"]
+    ]
+    for one in sorted(found, key=lambda one: (one["InstanceGroupName"], one["InstanceId"])):
+        name, instance = one["InstanceGroupName"], one["InstanceId"]
+        target = f"sagemaker-cluster:{id}_{name}-{instance}"
+        yield Node(name, instance, one["InstanceStatus"]["Status"], target)
+
+
+def scripts_of(cluster_arn: str, sagemaker: SageMakerClient) -> dict[str, Scripts]:
+    """What each group runs on its nodes now; groups without scripts are left out."""
+    found = {}
+    for group in sagemaker.describe_cluster(ClusterName=cluster_arn).get("InstanceGroups", []):
+        told = group.get("LifeCycleConfig") or {}
+        if "SourceS3Uri" in told and "OnInitComplete" in told:
+            found[group["InstanceGroupName"]] = Scripts(told["SourceS3Uri"], told["OnInitComplete"])
+    return found
+
+
+def cluster_of(stack: str, cloudformation: CloudFormationClient) -> str | None:
+    """The ARN of the cluster of a stack."""
+    outputs = cloudformation.describe_stacks(StackName=stack)["Stacks"][0].get("Outputs", [])
+    return next((one["OutputValue"] for one in outputs if one["OutputKey"] == "ClusterArn"), None)
+
+
+def _nodes(file: Path) -> tuple[Sequence[Node], dict[str, Scripts]]:
+    try:
+        project = Project.load(file).project
+    except FindingsError as error:
+        tell(error.findings, err=True)
+        raise typer.Exit(2) from None
+    # Only here: boto3 takes longer to load than a file takes to check.
+    import boto3
+    from botocore.exceptions import BotoCoreError, ClientError
+
+    session = boto3.Session(region_name=project.region)
+    try:
+        identity = session.client("sts").get_caller_identity()["Account"]
+        if project.account is not None and identity != project.account:
+            _stop(f"the credentials are of account {identity}, and the project is for {project.account}")
+        arn = cluster_of(f"{project.name}-TrainingStack", session.client("cloudformation"))
+        if arn is None:
+            _stop(f"{project.name}-TrainingStack has no HyperPod cluster")
+        sagemaker = session.client("sagemaker")
+        return list(nodes_of(arn, sagemaker)), scripts_of(arn, sagemaker)
+    except (BotoCoreError, ClientError) as error:
+        _stop(f"AWS does not answer: {error}")
+
+
+def _stop(text: str) -> NoReturn:
+    typer.echo(text, err=True)
+    raise typer.Exit(2)

@@ -1,0 +1,3 @@
+#!/usr/bin/env bash
+# HyperPod starts this on a login node once it has set the node up.
+exec bash "$(dirname "${BASH_SOURCE[0]}")/setup.sh" login
