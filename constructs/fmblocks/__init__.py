@@ -53,7 +53,14 @@ if TYPE_CHECKING:
     from fmblocks.cluster.pcs_launch_template import PcsLaunchTemplate as PcsLaunchTemplate
     from fmblocks.cluster.pcs_queue import PcsQueue as PcsQueue
     from fmblocks.cluster.scheduler_policy import SchedulerPolicy as SchedulerPolicy
-    from fmblocks.cluster.settings import ControllerSize, EndpointAccess, HyperPodAddOn, PatchingStrategy, TieredStorage
+    from fmblocks.cluster.settings import (
+        ControllerSize,
+        DeepHealthCheck,
+        EndpointAccess,
+        HyperPodAddOn,
+        PatchingStrategy,
+        TieredStorage,
+    )
     from fmblocks.cluster.settings import NodeProvisioning as NodeProvisioning
     from fmblocks.cluster.settings import NodeRecovery as NodeRecovery
     from fmblocks.cluster.settings import NodeRole as NodeRole
@@ -111,6 +118,7 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "DeepHealthCheck": "cluster.settings",
     "HyperPodAccess": "cluster.hyperpod_access",
     "SlurmUser": "cluster.slurm_lifecycle_bundle",
     "SlurmLifecycleBundle": "cluster.slurm_lifecycle_bundle",
@@ -235,6 +243,7 @@ __all__ = [
     "DataRepositoryAssociation",
     "DataRepositoryEvent",
     "DataRepositoryPublisher",
+    "DeepHealthCheck",
     "DeploymentType",
     "DevicePlugins",
     "DriveCacheType",

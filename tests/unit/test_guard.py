@@ -570,3 +570,53 @@ def test_groups_that_go_are_told() -> None:
     (refused,) = step(old, other)
     assert (refused.rule, refused.severity) == ("PCS-03", Severity.ERROR)
     assert "its name is taken: rename the group" in refused.message
+
+
+def group(name: str, **more: Any) -> dict[str, Any]:
+    told = {"InstanceGroupName": name, "InstanceType": "ml.p5.48xlarge", "InstanceCount": 2}
+    return {**told, "SlurmConfig": {"NodeType": "Compute"}, **more}
+
+
+def hyperpod(*groups: dict[str, Any]) -> dict[str, Any]:
+    return template(Hyper=resource("AWS::SageMaker::Cluster", InstanceGroups=list(groups)))
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"InstanceType": "ml.p5e.48xlarge"}, "instance type of gpu would change, and a group keeps them"),
+        ({"SlurmConfig": {"NodeType": "Login"}}, "role of gpu would change"),
+        ({"OverrideVpcConfig": {"Subnets": ["subnet-1"]}}, "subnet and security groups of gpu would change"),
+    ],
+)
+def test_what_a_group_of_hyperpod_keeps(change: dict[str, Any], text: str) -> None:
+    (finding,) = step(hyperpod(group("gpu"), group("cpu")), hyperpod(group("cpu"), group("gpu", **change)))
+    assert (finding.rule, finding.severity) == ("FMB-108", Severity.ERROR)
+    assert text in finding.message
+
+
+def test_counts_scripts_and_further_groups_are_nothing_to_tell() -> None:
+    script = {"LifeCycleConfig": {"SourceS3Uri": "s3://sagemaker-x/new/", "OnInitComplete": "compute.sh"}}
+    old, new = hyperpod(group("gpu")), hyperpod(group("gpu", InstanceCount=4, **script), group("more"))
+    assert step(old, new) == []
+
+
+def test_a_new_release_takes_the_root_volumes() -> None:
+    (finding,) = step(hyperpod(group("gpu")), hyperpod(group("gpu", ImageReleaseVersion="1.2.3")))
+    assert (finding.rule, finding.severity) == ("FMB-108", Severity.WARNING)
+    assert "the nodes of gpu get another image" in finding.message
+
+
+def test_another_network_replaces_the_cluster() -> None:
+    """C86."""
+    before = resource("AWS::SageMaker::Cluster", VpcConfig={"Subnets": ["a"], "SecurityGroupIds": ["g"]})
+    after = resource("AWS::SageMaker::Cluster", VpcConfig={"Subnets": ["b"], "SecurityGroupIds": ["g"]})
+    (finding,) = step(template(Hyper=before), template(Hyper=after))
+    assert (finding.rule, finding.severity) == ("FMB-49", Severity.ERROR)
+    assert "VpcConfig" in finding.message
+
+
+def test_a_database_is_kept() -> None:
+    old = template(Db=resource("AWS::RDS::DBCluster", KmsKeyId="a", Engine="aurora-mysql"))
+    new = template(Db=resource("AWS::RDS::DBCluster", KmsKeyId="b", Engine="aurora-mysql"))
+    assert "FMB-49" in {finding.rule for finding in step(old, new)}

@@ -257,13 +257,20 @@ def _of_instance_groups(path: str, before: Template, after: Template) -> Iterato
     old, new = (_by_name(one) for one in (before, after))
     for name in sorted(set(old) & set(new)):
         for key, noun in _STAYS.items():
-            if at(old[name], key) != at(new[name], key):
+            if _part(old[name], key) != _part(new[name], key):
                 text = f"{noun} of {name} would change, and a group keeps them"
                 yield _finding("FMB-108", Severity.ERROR, path, text, "add a group with another name, then take it out")
         key = "ImageReleaseVersion"
-        if at(old[name], key) != at(new[name], key):
+        if _part(old[name], key) != _part(new[name], key):
             text = f"the nodes of {name} get another image: their root volumes go, with what they run"
             yield _finding("FMB-108", Severity.WARNING, path, text, "wait for their jobs")
+
+
+def _part(group: Template, path: str) -> object:
+    found: object = group
+    for key in path.split("/"):
+        found = found.get(key) if isinstance(found, Mapping) else None
+    return found
 
 
 def _by_name(cluster: Template) -> dict[str, Template]:
