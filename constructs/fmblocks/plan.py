@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from fmblocks.capacity.settings import CapacityMode
 from fmblocks.catalog import InstanceType, Types
 from fmblocks.cluster.rules import addresses_per_node, interfaces_of
-from fmblocks.cluster.settings import NodeGroup, Orchestrator, Provisioner, Training
+from fmblocks.cluster.settings import NodeGroup, NodeRole, Orchestrator, Provisioner
 from fmblocks.rulebook import entries
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def make_plan(
         dense_pflops={precision: _pflops(accelerated, precision) for precision in _PRECISIONS},
         efa_gbps_per_node={group.name: kind.efa_gbps_total for group, kind in with_efa},
         efa_gbps=_sum(group.count * kind.efa_gbps_total if kind.efa_gbps_total else None for group, kind in with_efa),
-        addresses_needed=storage_addresses + _node_addresses(project.training, types),
+        addresses_needed=storage_addresses + _node_addresses(project, types),
         addresses_usable=None if primary_subnet_size is None else primary_subnet_size - _KEPT_ADDRESSES,
         network_interfaces=interfaces,
         lustre_mbps=mbps,
@@ -155,10 +155,13 @@ def lustre_mbps(project: Project) -> float | None:
     return lustre.capacity_gib / _GIB_PER_TIB * lustre.throughput_mbps_per_tib
 
 
-def _node_addresses(training: Training | None, types: Types) -> int:
+def _node_addresses(project: Project, types: Types) -> int:
+    """Of the primary zone's nodes."""
+    training, primary = project.training, project.network.primary
     if training is None:
         return 0
-    return sum(group.count * addresses_per_node(training.orchestrator, group, types) for group in training.groups)
+    here = [group for group in training.groups if (group.availability_zone or primary) == primary]
+    return sum(group.count * addresses_per_node(training.orchestrator, group, types) for group in here)
 
 
 def _interfaces(orchestrator: Orchestrator, group: NodeGroup, types: Types) -> int:
@@ -171,7 +174,8 @@ def _quotas(groups: Sequence[NodeGroup], types: Types, interfaces: int, *, hyper
     by_name: Counter[str] = Counter()
     for group in groups:
         vcpus = types[group.instance_type].vcpus
-        if hyperpod:
+        # System nodes beside HyperPod's are instances of the account itself.
+        if hyperpod and group.role is not NodeRole.SYSTEM:
             by_name[f"SageMaker: ml.{group.instance_type} for cluster usage"] += group.count
         elif group.capacity.mode is not CapacityMode.CAPACITY_BLOCK and vcpus is not None:  # a block counts in none
             family = group.instance_type.split(".")[0]
@@ -198,7 +202,7 @@ def _bills(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
             yield f"{group.name}: up to {group.count} × {group.instance_type}, while jobs ask for them"
         else:
             yield f"{group.name}: {group.count} × {group.instance_type}, from creation to destruction"
-    if training is not None and training.orchestrator is Orchestrator.EKS:
+    if training is not None and training.orchestrator.kubernetes:
         yield "the control plane of EKS, by the hour, and its logs"
     if training is not None and training.orchestrator is Orchestrator.PCS:
         yield "the controller of PCS, by the hour and size, and its accounting"
@@ -213,6 +217,9 @@ def _bills(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
         yield f"Lustre, {size}, even after FoundationStack is destroyed"
     if (home := project.storage.home) is not None:
         yield f"OpenZFS for home directories, {home.capacity_gib} GiB, even after FoundationStack is destroyed"
+    if (database := project.storage.accounting_database) is not None:
+        capacity = f"{database.min_capacity_acu:g} to {database.max_capacity_acu:g} ACU"
+        yield f"Aurora for Slurm's accounting, {capacity}, even after FoundationStack is destroyed"
     yield "the KMS key, and what is stored in buckets, log groups and the metrics workspace"
 
 
@@ -225,6 +232,8 @@ def _advice(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
         yield "EFA-22"
         if any(group.capacity.mode is CapacityMode.CAPACITY_BLOCK for group in groups):
             yield "CB-12"
+    if project.training is not None and project.training.orchestrator is Orchestrator.HYPERPOD_EKS:
+        yield "HP-23"
     if types & {"p4d.24xlarge", "p4de.24xlarge"}:
         yield "EFA-16"
     if "p5.4xlarge" in types:

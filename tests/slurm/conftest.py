@@ -83,13 +83,18 @@ class Slurm:
         return log.read_text()
 
 
-@pytest.fixture(scope="session")
-def slurm() -> Iterator[Slurm]:
-    """Sixteen idle nodes; skipped where Slurm is not installed, which CI does."""
-    missing = [command for command in _NEEDED if shutil.which(command) is None]
+def needed(*commands: str) -> None:
+    """Skip where commands are not installed; CI installs them."""
+    missing = [command for command in commands if shutil.which(command) is None]
     if missing and os.environ.get("CI") != "true":
         pytest.skip(f"not installed: {', '.join(missing)}")
     assert missing == []
+
+
+@pytest.fixture(scope="session")
+def slurm() -> Iterator[Slurm]:
+    """Sixteen idle nodes; skipped where Slurm is not installed, which CI does."""
+    needed(*_NEEDED)
     if os.geteuid() != 0:
         pytest.skip("device files need root")
     with contextlib.ExitStack() as stack:
@@ -116,7 +121,7 @@ def slurm() -> Iterator[Slurm]:
         key.write_bytes(os.urandom(128))
         key.chmod(0o400)
         started: list[subprocess.Popen[bytes]] = []
-        stack.callback(_stop, started)
+        stack.callback(stop, started)
 
         def start(*command: str) -> None:
             environment = {**os.environ, "SLURM_CONF": str(folder / "slurm.conf")}
@@ -141,7 +146,8 @@ def slurm() -> Iterator[Slurm]:
         yield cluster
 
 
-def _stop(started: list[subprocess.Popen[bytes]]) -> None:
+def stop(started: list[subprocess.Popen[bytes]]) -> None:
+    """End daemons, the last one first."""
     for process in reversed(started):
         process.terminate()
     for process in reversed(started):

@@ -103,11 +103,13 @@ def closed(
     services: Sequence[str] = ("eks", "lambda"),
     closed: bool = True,
     collected: bool = False,
+    database: bool = False,
     orchestrator: Orchestrator = Orchestrator.EKS,
     **keys: Any,
 ) -> dict[str, Any]:
     told = {**eks_groups(*groups), "kubernetes": Kubernetes(**keys), "orchestrator": orchestrator}
-    return {**told, "closed": closed, "collected": collected, "endpoint_services": services}
+    watched = {"collected": collected, "accounting_database_given": database}
+    return {**told, **watched, "closed": closed, "endpoint_services": services}
 
 
 ON_DEMAND_POOL = dataclasses.replace(Group(), provisioned_by=Provisioner.KARPENTER)
@@ -1120,6 +1122,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-83", eks_groups(SYSTEM_GROUP, ON_DEMAND_POOL), eks_groups(dataclasses.replace(SYSTEM_GROUP, count=1), ON_DEMAND_POOL), "node_groups[0].count: 1 nodes for DNS, webhooks and controllers, and Karpenter (gpu) needs 2; write 2 or more"),
     ("FMB-83", eks_groups(SYSTEM_GROUP), eks_groups(dataclasses.replace(Group(), name="system")), "node_groups[0].name: system is what the nodes of controllers are labelled with"),
     ("FMB-84", closed(Group(), **MIRRORED), closed(Group(), services=["ec2", "eks"], **MIRRORED), "network.endpoints: has no endpoint of lambda, without which eks does not come up; write network: {endpoints: [ec2, eks, lambda]}"),
+    ("FMB-84", closed(orchestrator=Orchestrator.HYPERPOD_SLURM, database=True, services=["secretsmanager"]), closed(orchestrator=Orchestrator.HYPERPOD_SLURM, database=True, services=[]), "network.endpoints: has no endpoint of secretsmanager, without which hyperpod-slurm does not come up"),
+    ("FMB-84", closed(SYSTEM_GROUP, orchestrator=Orchestrator.HYPERPOD_EKS, services=["eks", "eks-auth", "lambda", "sagemaker.api"]), closed(SYSTEM_GROUP, orchestrator=Orchestrator.HYPERPOD_EKS), "network.endpoints: has no endpoint of eks-auth and sagemaker.api"),
     ("FMB-84", closed(SYSTEM_GROUP), closed(SYSTEM_GROUP, kueue=True, image_registry="r"), "training.kubernetes.chart_registry: is not given"),
     ("FMB-84", closed(SYSTEM_GROUP, closed=False, kube_ray=True), closed(SYSTEM_GROUP, kube_ray=True, image_registry="r"), "training.kubernetes.chart_registry: is not given"),
     ("FMB-84", closed(Group(), **MIRRORED), closed(dataclasses.replace(Group(), provisioned_by=Provisioner.KARPENTER), **MIRRORED), "training.node_groups[0].provisioned_by: karpenter needs IAM's API, which no endpoint reaches"),

@@ -1014,7 +1014,7 @@ def keys_of_system_nodes(*, orchestrator: Orchestrator, role: NodeRole, given: C
 # Source: rule FMB-84.
 _CALLED = {
     Orchestrator.EKS: ("eks", "lambda"),
-    Orchestrator.HYPERPOD_EKS: ("eks", "lambda", "sagemaker.api"),
+    Orchestrator.HYPERPOD_EKS: ("eks", "eks-auth", "lambda", "sagemaker.api"),
     Orchestrator.PCS: ("pcs",),
 }
 
@@ -1026,6 +1026,7 @@ def closed_network(
     kubernetes: Kubernetes | None,
     node_groups: Sequence[OfEks],
     collected: bool,
+    accounting_database_given: bool,
     types: catalog.Types,
     closed: bool,
     endpoint_services: Collection[str],
@@ -1033,7 +1034,8 @@ def closed_network(
     """A closed network reaches neither public charts nor public images, nor services without an endpoint."""
     if not closed:
         return
-    if missing := [name for name in _CALLED.get(orchestrator, ()) if name not in endpoint_services]:
+    called = _CALLED.get(orchestrator, ()) + (("secretsmanager",) if accounting_database_given else ())
+    if missing := [name for name in called if name not in endpoint_services]:
         text = f"has no endpoint of {' and '.join(missing)}, without which {orchestrator} does not come up"
         every = [*sorted(endpoint_services), *missing]
         yield Violation("network.endpoints", text, f"write network: {{endpoints: [{', '.join(every)}]}}")
