@@ -5,8 +5,8 @@ SHELL := /bin/bash
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PROJECT ?= projects/slurm-p5en.yaml
-# A local AWS runs no chart: one of ours stands for HyperPod's, which `fmblocks chart pull` fetches.
-CHARTS ?= -c charts=tests/charts
+# A local AWS runs no chart: where HyperPod's is not there, which `fmblocks chart pull` fetches, one of ours stands for it.
+CHARTS ?= $(if $(wildcard $(dir $(PROJECT))charts/hyperpod/Chart.yaml),,-c charts=tests/charts)
 # Two machines' worth of work fits two cores; pytest-xdist takes the number.
 WORKERS ?= 2
 
@@ -50,7 +50,7 @@ deploy-local: setup ## put TrainingStack into a local AWS (PROJECT=projects/….
 	$(IN_LOCAL_AWS) npx cdk deploy TrainingStack -c project=$(PROJECT) $(CHARTS) --progress events
 	@printf '%s\n' '' \
 	  '== TrainingStack is deployed, in the local AWS. Look around with any AWS tool, for example' \
-	  '   .venv/bin/fmblocks local run -- npx cdk list --long -c project=$(PROJECT)' \
+	  '   .venv/bin/fmblocks local run -- npx cdk list --long -c project=$(PROJECT) $(CHARTS)' \
 	  '   .venv/bin/fmblocks local run --project $(PROJECT) -- python docs/examples/look_around.py $(PROJECT)' \
 	  '   .venv/bin/fmblocks local run --project $(PROJECT) -- aws fsx describe-file-systems   (with the AWS CLI)' \
 	  '== In a real account, with credentials in the environment and the account bootstrapped:' \

@@ -36,7 +36,7 @@ SLOW = {
     "AWS::RDS::DBInstance": "database instance",
     "AWS::SageMaker::Cluster": "HyperPod cluster",
     "Custom::AWSCDK-EKS-HelmChart": "chart",
-    "Custom::HyperPodNodesReady": "first node of HyperPod",
+    "Custom::HyperPodReady": "first node of HyperPod",
 }
 Resources = Mapping[str, Mapping[str, Any]]
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from fmblocks.cluster.hyperpod_instance_group import EksInstanceGroup, HyperPodInstanceGroup, NodePatching
     from fmblocks.cluster.hyperpod_instance_group import SlurmInstanceGroup as SlurmInstanceGroup
     from fmblocks.cluster.hyperpod_node_pool import HyperPodNodePool as HyperPodNodePool
-    from fmblocks.cluster.hyperpod_nodes_ready import HyperPodNodesReady as HyperPodNodesReady
+    from fmblocks.cluster.hyperpod_ready import HyperPodReady as HyperPodReady
     from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster as HyperPodSlurmCluster
     from fmblocks.cluster.karpenter import Karpenter as Karpenter
     from fmblocks.cluster.karpenter_node_pool import KarpenterNodePool as KarpenterNodePool
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
     from fmblocks.cluster.slurm_lifecycle_bundle import SlurmLifecycleBundle as SlurmLifecycleBundle
     from fmblocks.cluster.slurm_lifecycle_bundle import SlurmUser
     from fmblocks.cluster.team_access import TeamAccess as TeamAccess
+    from fmblocks.cluster.team_access import TeamMembers
     from fmblocks.compute.efa_launch_template import EfaLaunchTemplate as EfaLaunchTemplate
     from fmblocks.compute.efa_placement_group import EfaPlacementGroup as EfaPlacementGroup
     from fmblocks.compute.fixed_image import FixedImage as FixedImage
@@ -118,6 +119,7 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "TeamMembers": "cluster.team_access",
     "DeepHealthCheck": "cluster.settings",
     "HyperPodAccess": "cluster.hyperpod_access",
     "SlurmUser": "cluster.slurm_lifecycle_bundle",
@@ -135,7 +137,7 @@ _HOMES = {
     "PatchingStrategy": "cluster.settings",
     "HyperPodAddOn": "cluster.settings",
     "HyperPodAddOns": "cluster.hyperpod_add_ons",
-    "HyperPodNodesReady": "cluster.hyperpod_nodes_ready",
+    "HyperPodReady": "cluster.hyperpod_ready",
     "HyperPodDependencies": "cluster.hyperpod_dependencies",
     "RestrictedInstanceGroup": "cluster.hyperpod_eks_cluster",
     "HyperPodEksCluster": "cluster.hyperpod_eks_cluster",
@@ -270,7 +272,7 @@ __all__ = [
     "HyperPodEksCluster",
     "HyperPodInstanceGroup",
     "HyperPodNodePool",
-    "HyperPodNodesReady",
+    "HyperPodReady",
     "HyperPodSlurmCluster",
     "IAccountingDatabase",
     "ICapacity",
@@ -331,6 +333,7 @@ __all__ = [
     "SpotCapacity",
     "StorageType",
     "TeamAccess",
+    "TeamMembers",
     "Tenancy",
     "TieredStorage",
     "TrainingPlan",

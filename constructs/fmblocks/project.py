@@ -47,7 +47,8 @@ from fmblocks.storage.settings import Lustre, Storage
 PROJECT_RULES = frozenset({"FMB-11", "FMB-22"})
 # What only the project file can be wrong about: no construct says it again.
 PROJECT_ONLY = PROJECT_RULES | {
-    "FSX-16", "FSX-29", "HP-22", "HP-29", "NET-06", "FMB-102", "FMB-107", "FMB-76", "FMB-86", "FMB-92", "REG-02",
+    "FSX-16", "FSX-29", "HP-22", "HP-29", "NET-06", "FMB-102", "FMB-107", "FMB-114", "FMB-76", "FMB-86", "FMB-92",
+    "REG-02",
 }  # fmt: skip
 _LATER = "this version does not build it yet: leave the key out"
 
@@ -172,7 +173,9 @@ def _check(project: Project, folder: Path, now: datetime | None, charts: Path) -
     }
     yield from check(network_rules.EXISTING, network, path="network")
     if project.network.vpc is None:
-        yield from check(network_rules.RULES, network, path="network")
+        # Endpoints that nobody wrote are ours.
+        unwritten = {"FMB-52"} if project.network.endpoints is None else set()
+        yield from check([id for id in network_rules.RULES if id not in unwritten], network, path="network")
     else:
         places = {
             "network.availability_zones": "network.vpc.private_subnets",
@@ -236,12 +239,13 @@ def _people(project: Project) -> dict[str, object]:
     hyperpod_eks = training is not None and training.orchestrator is Orchestrator.HYPERPOD_EKS
     nodes: Counter[str] = Counter()
     for group in training.node_groups if training else ():
-        if group.role is NodeRole.COMPUTE:
-            nodes[group.instance_type] += group.count
+        for name in group.every_type if group.role is NodeRole.COMPUTE else ():
+            nodes[name] += group.count
     governed = hyperpod_eks and HyperPodAddOn.TASK_GOVERNANCE in kubernetes.hyperpod_add_ons
     return {
         "teams": project.teams,
         "users": project.access.users,
+        "admins": project.access.admins,
         "priorities": project.priorities,
         "slurm": training is not None and training.orchestrator is Orchestrator.HYPERPOD_SLURM,
         "task_governance": governed,
@@ -365,7 +369,11 @@ def _check_group(
         "node_zones": [zone],
         "efa_enabled": bool(lustre and lustre.efa_enabled),
     }
-    if group.availability_zone and training.orchestrator.hyperpod:
+    kinds = [types[name] for name in group.every_type if name in types]
+    elsewhere = group.availability_zone and training.orchestrator.hyperpod and group.role is not NodeRole.SYSTEM
+    if elsewhere and any(kind.accelerator_count for kind in kinds):
+        # Over EFA only types that have it read; the others pay for the way, and may.
+        values["efa_enabled"] = values["efa_enabled"] and any(kind.max_efa_interfaces for kind in kinds)
         for finding in check(cluster_rules.FILE_SYSTEM, values, path=where):
             text = f"{zone}: the file system {finding.message}"
             yield replace(finding, path=f"{where}.availability_zone", message=text)

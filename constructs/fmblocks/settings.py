@@ -55,6 +55,11 @@ def snake_case(text: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text.strip()).lower()
 
 
+def pascal_case(text: str) -> str:
+    """``instance_stress`` as AWS spells it."""
+    return "".join(part.capitalize() for part in text.split("_"))
+
+
 def _words(value: object) -> object:
     return snake_case(value) if isinstance(value, str) else value
 

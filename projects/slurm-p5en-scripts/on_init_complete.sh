@@ -2,8 +2,7 @@
 # Runs on every node once HyperPod has set up Slurm and mounted Lustre. A non-zero exit fails the node.
 set -euo pipefail
 
-# FSx mounts the linked directories with the access rights of root; researchers write checkpoints as themselves.
+# Data sets are read by everybody and written by whoever fetches them for all, as root.
 if mountpoint --quiet /fsx; then
-    mkdir --parents /fsx/scratch
-    chmod 1777 /fsx/scratch
+    mkdir --parents --mode 0755 /fsx/datasets
 fi

@@ -19,11 +19,12 @@ from fmblocks.cluster.hyperpod_dependencies import HyperPodDependencies
 from fmblocks.cluster.hyperpod_eks_cluster import HyperPodEksCluster
 from fmblocks.cluster.hyperpod_instance_group import EksInstanceGroup
 from fmblocks.cluster.hyperpod_node_pool import HyperPodNodePool
+from fmblocks.cluster.hyperpod_ready import HyperPodReady
 from fmblocks.cluster.kueue import Kueue
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
 from fmblocks.cluster.scheduler_policy import SchedulerPolicy
 from fmblocks.cluster.settings import HyperPodAddOn, NodeProvisioning, Provisioner, Training
-from fmblocks.cluster.team_access import TeamAccess
+from fmblocks.cluster.team_access import TeamAccess, TeamMembers
 from fmblocks.governance.settings import Team
 from fmblocks.observability.metrics_workspace import MetricsWorkspace
 from fmblocks.project import Project
@@ -78,6 +79,15 @@ class HyperPodKubernetesTraining(ControlPlane):
             values=json.loads(chart.values) if chart.values else None,
         )
         self.hyperpod = self._hyperpod(dependencies, bundle)
+        ready = None
+        if training.karpenter or self._settings.hyperpod_add_ons:
+            ready = HyperPodReady(
+                self,
+                "Ready",
+                cluster=self.hyperpod,
+                nodes=1 if self._settings.hyperpod_add_ons else 0,
+                karpenter=training.karpenter,
+            )
         for group in self._work:
             if group.provisioned_by is Provisioner.KARPENTER:
                 HyperPodNodePool(
@@ -88,12 +98,13 @@ class HyperPodKubernetesTraining(ControlPlane):
                     group_name=group.name,
                     instance_type=group.instance_type,
                     max_count=group.count,
+                    after=ready,
                 )
         self._install_kube_ray()
         if self._settings.kueue:
             self._queue()
         if self._settings.hyperpod_add_ons:
-            self._govern(self._add_ons())
+            self._govern(self._add_ons(ready))
         hyperpod.watch(self, self.hyperpod, foundation, project.observability.alerts)
         hyperpod.let_in(self, self.hyperpod, self.cluster)
 
@@ -157,7 +168,7 @@ class HyperPodKubernetesTraining(ControlPlane):
             tainted=False,
         )
 
-    def _add_ons(self) -> HyperPodAddOns:
+    def _add_ons(self, ready: HyperPodReady | None) -> HyperPodAddOns:
         names = set(HYPERPOD_ADD_ONS.values())
         return HyperPodAddOns(
             self,
@@ -172,6 +183,7 @@ class HyperPodKubernetesTraining(ControlPlane):
                 prometheus_endpoint=self._foundation.value("metrics/endpoint"),
             ),
             overrides=[self._add_on(one) for one in self._settings.add_ons if one.name in names],
+            after=ready,
         )
 
     def _govern(self, add_ons: HyperPodAddOns) -> None:
@@ -187,6 +199,10 @@ class HyperPodKubernetesTraining(ControlPlane):
         policy.node.add_dependency(add_ons.governed)
         for team in sorted(self._project.teams, key=lambda team: team.name):
             self._team(team, add_ons)
+        members = {
+            one.principal_arn: [one.account] for one in self._project.access.users if one.principal_arn and one.account
+        }
+        TeamMembers(self, "Members", cluster=self.cluster, members=members)
 
     def _team(self, team: Team, add_ons: HyperPodAddOns) -> None:
         quota = ComputeQuota(
@@ -216,11 +232,6 @@ class HyperPodKubernetesTraining(ControlPlane):
             cluster=self.cluster,
             team_name=team.name,
             namespace=quota.namespace,
-            members={
-                one.name: one.principal_arn
-                for one in self._project.access.users
-                if one.account == team.name and one.principal_arn is not None
-            },
             after=quota,
         )
         self._publish_launch_profiles(quota.namespace, after=quota)

@@ -238,6 +238,12 @@ class TrainingStack(cdk.Stack):
             ],
             accounts={team.name: team.fair_share_weight for team in project.teams},
             lustre_mount_path=storage.lustre.mount_path if storage.lustre else None,
+            open_directories=[
+                "/scratch",
+                *(link.path for link in storage.lustre.data_repository_associations if link.auto_export),
+            ]
+            if storage.lustre
+            else (),
             home_mount_path=storage.home.mount_path if storage.home else None,
             types=[
                 name for group in training.node_groups if group.role is NodeRole.COMPUTE for name in group.every_type

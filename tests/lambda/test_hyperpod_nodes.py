@@ -30,8 +30,14 @@ def stub(sagemaker: Any) -> Iterator[Stubber]:
         stubber.assert_no_pending_responses()
 
 
-def event(kind: str, count: int = 1, **more: Any) -> dict[str, Any]:
-    return {"RequestType": kind, "ResourceProperties": {"ClusterArn": ARN, "Count": str(count)}, **more}
+def event(kind: str, count: int = 1, *, karpenter: bool = False, **more: Any) -> dict[str, Any]:
+    properties = {"ClusterArn": ARN, "Nodes": str(count), "Karpenter": "true" if karpenter else "false"}
+    return {"RequestType": kind, "ResourceProperties": properties, **more}
+
+
+def described(status: str | None) -> dict[str, Any]:
+    scaling = {"AutoScaling": {"Mode": "Enable", "Status": status}} if status else {}
+    return {"ClusterArn": ARN, "ClusterStatus": "InService", "InstanceGroups": [], **scaling}
 
 
 def nodes(*states: str, token: str | None = None) -> dict[str, Any]:
@@ -60,7 +66,9 @@ def test_without_nodes_it_waits(sagemaker: Any, stub: Stubber) -> None:
 
 
 def test_a_node_that_comes_up_is_none_yet(sagemaker: Any, stub: Stubber) -> None:
-    stub.add_response("list_cluster_nodes", nodes("Pending", "SystemUpdating", "Failure"), {"ClusterName": ARN})
+    stub.add_response(
+        "list_cluster_nodes", nodes("Pending", "DeepHealthCheckInProgress", "Failure"), {"ClusterName": ARN}
+    )
     assert is_complete(event("Create"), None, sagemaker=sagemaker) == {"IsComplete": False}
 
 
@@ -73,6 +81,19 @@ def test_nodes_are_counted_over_pages(sagemaker: Any, stub: Stubber) -> None:
 def test_it_asks_no_more_than_it_has_to(sagemaker: Any, stub: Stubber) -> None:
     stub.add_response("list_cluster_nodes", nodes("Running", token="next"), {"ClusterName": ARN})
     assert is_complete(event("Create"), None, sagemaker=sagemaker) == {"IsComplete": True}
+
+
+def test_karpenter_is_waited_for_before_nodes_are_counted(sagemaker: Any, stub: Stubber) -> None:
+    for status, done in ((None, False), ("Creating", False), ("InService", True)):
+        stub.add_response("describe_cluster", described(status), {"ClusterName": ARN})
+        asked = event("Create", 0, karpenter=True)
+        assert is_complete(asked, None, sagemaker=sagemaker) == {"IsComplete": done}
+
+
+def test_a_karpenter_that_failed_ends_the_wait(sagemaker: Any, stub: Stubber) -> None:
+    stub.add_response("describe_cluster", described("Failed"), {"ClusterName": ARN})
+    with pytest.raises(RuntimeError, match="the autoscaling of arn:aws:sagemaker"):
+        is_complete(event("Create", 0, karpenter=True), None, sagemaker=sagemaker)
 
 
 def test_delete_waits_for_nothing(sagemaker: Any, stub: Stubber) -> None:

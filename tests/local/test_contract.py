@@ -16,6 +16,7 @@ from fmblocks.catalog import instance_types
 from fmblocks.local.environment import find_python
 from fmblocks.project import Project
 from fmblocks_stacks.assembly import build
+from tests.conftest import CHARTS
 
 SERVER = """
 import json, os
@@ -50,13 +51,14 @@ def test_every_type_of_the_examples_has_a_handler(
     used: set[str] = set()
     for file in sorted((root / "projects").glob("*.yaml")):
         app = cdk.App(context=cdk_context, outdir=str(tmp_path / file.stem))
-        build(app, [Project.load(file)])
+        build(app, [Project.load(file, charts=CHARTS)])
         app.synth()
         for template in (tmp_path / file.stem).glob("*.template.json"):
             used |= {found["Type"] for found in json.loads(template.read_text())["Resources"].values()}
     custom = {kind for kind in used if kind.startswith("Custom::")}
-    applied = {"Custom::AWSCDK-EKS-HelmChart", "Custom::AWSCDK-EKS-KubernetesResource"}
-    assert custom == {"Custom::DefaultSecurityGroupLock", "Custom::LifecycleBundle"} | applied
+    applied = {f"Custom::AWSCDK-EKS-{kind}" for kind in ("HelmChart", "KubernetesObjectValue", "KubernetesResource")}
+    ours = {f"Custom::{kind}" for kind in ("DefaultSecurityGroupLock", "HyperPodReady", "LifecycleBundle")}
+    assert custom == ours | applied
     assert (used - custom) | applied <= supported  # CDK's own handlers would run tools of the host
 
 
@@ -87,7 +89,10 @@ def test_we_register_nothing_that_no_example_uses(in_server: Callable[[str], Any
         "AWS::PCS::ComputeNodeGroup",
         "AWS::PCS::Queue",
         "AWS::SageMaker::Cluster",
+        "AWS::SageMaker::ClusterSchedulerConfig",
+        "AWS::SageMaker::ComputeQuota",
         "Custom::AWSCDK-EKS-HelmChart",
+        "Custom::AWSCDK-EKS-KubernetesObjectValue",
         "Custom::AWSCDK-EKS-KubernetesResource",
     }
 

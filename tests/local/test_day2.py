@@ -85,9 +85,9 @@ def preflight(aws: LocalAws, project: Path) -> tuple[int, dict[str, str]]:
 
 def test_nothing_shrinks(aws: LocalAws, project: Path) -> None:
     text = project.read_text()
-    assert preflight(aws, project) == (0, {"FMB-70": "pass", "FMB-51": "pass"})
+    assert preflight(aws, project) == (0, {"FMB-70": "pass", "HP-24": "unknown", "FMB-51": "pass"})
     edit(project, "capacity_gib: 19200", "capacity_gib: 9600")
-    assert preflight(aws, project) == (1, {"FMB-70": "pass", "FMB-51": "fail"})
+    assert preflight(aws, project) == (1, {"FMB-70": "pass", "HP-24": "unknown", "FMB-51": "fail"})
     code, told = guard(aws, project)
     assert code == 1
     assert refused(told) == {("FMB-51", "FoundationStack/Lustre")}

@@ -47,7 +47,7 @@ def counts(aws: LocalAws) -> dict[str, int]:
 
 def test_one_command_deploys_it(east: LocalAws, project: Path) -> None:
     east.deploy(project)
-    assert counts(east) == {"gpu": 8, "prepare": 0}
+    assert counts(east) == {"gpu": 8, "prepare": 0, "services": 1}
     assert set(add_ons(east, TRAINING)) >= {
         "amazon-sagemaker-hyperpod-training-operator",
         "amazon-sagemaker-hyperpod-taskgovernance",
@@ -73,7 +73,7 @@ def test_counts_groups_teams_and_releases_change_in_place(east: LocalAws, projec
     )
     east.deploy(project)
     assert hyperpod(east)["ClusterArn"] == before
-    assert counts(east) == {"extra": 2, "gpu": 10, "prepare": 0}
+    assert counts(east) == {"extra": 2, "gpu": 10, "prepare": 0, "services": 1}
     after = of(east, TRAINING, "AWS::SageMaker::ComputeQuota")
     assert set(quotas.items()) < set(after.items())
     assert len(after) == 3
@@ -83,12 +83,12 @@ def test_another_zone_is_refused_before_it_costs_the_cluster(
     east: LocalAws, project: Path, tmp_path: Path, root: Path
 ) -> None:
     moved = tmp_path / "moved.yaml"
-    shutil.copytree(project.parent / "charts", tmp_path / "charts")
     moved.write_text(
         project.read_text().replace("primary_availability_zone: use1-az4", "primary_availability_zone: use1-az6")
     )
+    look = [str(FMBLOCKS), "guard", str(moved), "--context", f"charts={root / 'tests/charts'}"]
     said = subprocess.run(
-        [str(FMBLOCKS), "local", "run", "--project", str(moved), "--", str(FMBLOCKS), "guard", str(moved)],
+        [str(FMBLOCKS), "local", "run", "--project", str(moved), "--", *look],
         cwd=root,
         env=east.environment,
         capture_output=True,
@@ -99,6 +99,16 @@ def test_another_zone_is_refused_before_it_costs_the_cluster(
     assert re.search(r"error \[FMB-49\].*HyperPod", said.stdout), said.stdout[-3000:]
 
 
+def test_somebody_moves_to_another_team(east: LocalAws, project: Path) -> None:
+    """An access entry is named after its principal: the same one changes, where a second one would be refused."""
+    ana = {"clusterName": cluster(east, TRAINING)["name"], "principalArn": "arn:aws:iam::111122223333:role/Ana"}
+    for before, after in (("pretrain", "posttrain"), ("posttrain", "pretrain")):
+        edit(project, (f"name: ana, account: {before}", f"name: ana, account: {after}"))
+        east.deploy(project)
+        entry = east.client("eks").describe_access_entry(**ana)["accessEntry"]
+        assert entry["kubernetesGroups"] == [f"fmblocks:team:{after}"]
+
+
 def test_a_team_and_a_group_go(east: LocalAws, project: Path) -> None:
     edit(
         project,
@@ -106,7 +116,7 @@ def test_a_team_and_a_group_go(east: LocalAws, project: Path) -> None:
         ("  - {name: evals, quotas: [{instance_type: m7i.8xlarge, count: 2}]}\n", ""),
     )
     east.deploy(project)
-    assert counts(east) == {"gpu": 10, "prepare": 0}
+    assert counts(east) == {"gpu": 10, "prepare": 0, "services": 1}
     assert len(of(east, TRAINING, "AWS::SageMaker::ComputeQuota")) == 2
 
 

@@ -37,7 +37,7 @@ GresTypes=gpu
 ReturnToService=2
 Prolog={folder}/prolog.sh
 Epilog={folder}/epilog.sh
-SlurmctldPort=16817
+SlurmctldPort={controller}
 SlurmctldPidFile={folder}/run/slurmctld.pid
 SlurmdPidFile={folder}/run/slurmd.%n.pid
 SlurmdSpoolDir={folder}/spool/%n
@@ -47,7 +47,7 @@ SlurmdLogFile={folder}/log/slurmd.%n.log
 AccountingStorageType=accounting_storage/none
 SlurmdParameters=config_overrides
 SchedulerParameters=batch_sched_delay=0,sched_interval=1
-NodeName=gpu[1-{nodes}] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[17001-{last}] CPUs=192 Sockets=2 \
+NodeName=gpu[1-{nodes}] NodeHostname=localhost NodeAddr=127.0.0.1 Port=[{first}-{last}] CPUs=192 Sockets=2 \
 CoresPerSocket=48 ThreadsPerCore=2 RealMemory=2000000 Gres=gpu:{gpus} State=UNKNOWN
 PartitionName=main Nodes=gpu[1-{nodes}] Default=YES MaxTime=INFINITE State=UP
 """
@@ -106,7 +106,10 @@ def slurm() -> Iterator[Slurm]:
             os.mknod(folder / f"dev/nvidia{number}", 0o020666, os.makedev(1, 3))
         for number in range(1, NODES + 1):
             (folder / f"spool/gpu{number}").mkdir()
-        (folder / "slurm.conf").write_text(_CONF.format(folder=folder, nodes=NODES, gpus=GPUS, last=17000 + NODES))
+        # Each worker of pytest-xdist has a cluster of its own.
+        first = 17001 + 100 * int(os.environ.get("PYTEST_XDIST_WORKER", "gw0").removeprefix("gw"))
+        ports = {"first": first, "last": first + NODES - 1, "controller": first + NODES}
+        (folder / "slurm.conf").write_text(_CONF.format(folder=folder, nodes=NODES, gpus=GPUS, **ports))
         (folder / "gres.conf").write_text(
             f"AutoDetect=off\nNodeName=gpu[1-{NODES}] Name=gpu File={folder}/dev/nvidia[0-{GPUS - 1}]\n"
         )

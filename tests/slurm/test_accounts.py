@@ -109,3 +109,10 @@ def test_accounts_users_and_shares_are_in_the_database(accounting: Accounting, m
     (node.bundle / "accounts").write_text("pretrain\t60\nresearch\t\n")
     assert node.run("controller")[0] == 0
     assert "pretrain||60" in accounting.sacctmgr("-nP", "show", "assoc", "format=account,user,fairshare").splitlines()
+    # Somebody who goes to another team works for that one alone.
+    (node.bundle / "users").write_text("ana\t10001\tresearch\n")
+    code, _calls, said = node.run("controller")
+    assert "failed" not in said, said
+    shown = accounting.sacctmgr("-nP", "show", "assoc", "user=ana", "format=account,user").splitlines()
+    assert shown == ["research|ana"]
+    assert accounting.sacctmgr("-nP", "show", "user", "ana", "format=defaultaccount").strip() == "research"

@@ -73,7 +73,7 @@ NAG: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"AwsSolutions-IAM4\[.*:policy/service-role/AWSLambdaBasicExecutionRole\]",
-        r"(FoundationStack/Network/DefaultGroup|TrainingStack/LifecycleScripts/|TrainingStack/Kubernetes/AddOns/NodesReady/)"
+        r"(FoundationStack/Network/DefaultGroup|TrainingStack/LifecycleScripts/|TrainingStack/Kubernetes/Ready/)"
         r".*/ServiceRole/Resource",
         "the function's log group, nothing else; CDK's own default for every function",
     ),
@@ -139,7 +139,7 @@ NAG: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"AwsSolutions-SF[12]",
-        r"TrainingStack/Kubernetes/AddOns/NodesReady/ResourceProvider/waiter-state-machine/Resource",
+        r"TrainingStack/Kubernetes/Ready/ResourceProvider/waiter-state-machine/Resource",
         "CDK's waiter: it asks one function once a minute, whose log says the same",
     ),
     (

@@ -196,6 +196,26 @@ def test_the_readme_app_synthesizes(root: Path, tmp_path: Path, installed: Path,
     assert kinds.count("AWS::FSx::FileSystem") == 1
 
 
+def test_the_app_of_hyperpod_with_eks_synthesizes(
+    root: Path, tmp_path: Path, installed: Path, cdk_context: dict[str, Any]
+) -> None:
+    """The same of docs/hyperpod-eks.md: no warning is left, and the nodes share a group with the control plane."""
+    page = (root / "docs/hyperpod-eks.md").read_text()
+    (app,) = re.findall(r"```python\n(.*?)```", page, re.DOTALL)
+    (tmp_path / "app.py").write_text(app)
+    shutil.copytree(root / "tests/charts", tmp_path, dirs_exist_ok=True)
+    found = run(tmp_path, tmp_path / "out", {**cdk_context}, PYTHONPATH=str(installed))
+    assert found.returncode == 0, found.stderr
+    assert "[FMB" not in found.stderr, found.stderr
+    made = json.loads((tmp_path / "out/Mine.template.json").read_text())["Resources"].values()
+    (control,) = (one["Properties"] for one in made if one["Type"] == "AWS::EKS::Cluster")
+    (nodes,) = (one["Properties"] for one in made if one["Type"] == "AWS::SageMaker::Cluster")
+    (shared,) = nodes["VpcConfig"]["SecurityGroupIds"]
+    assert shared in control["ResourcesVpcConfig"]["SecurityGroupIds"]
+    charts = [one for one in made if one["Type"] == "Custom::AWSCDK-EKS-HelmChart"]
+    assert any("hyperpod" in json.dumps(one["Properties"]).lower() for one in charts)
+
+
 def test_every_warning_of_what_is_built_is_told_at_synth_too() -> None:
     """By the construct it is about, or beside FoundationStack: whoever deploys does not run `validate`."""
     at_constructs = {

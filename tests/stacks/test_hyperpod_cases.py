@@ -238,7 +238,7 @@ def test_nothing_waits_for_what_waits_for_it(kubernetes: Synthesized) -> None:
     add_ons = {one["Properties"]["AddonName"]: key for key, one in of_type(template, "AWS::EKS::Addon").items()}
     assert {"vpc-cni", "eks-pod-identity-agent"} <= {name for name, key in add_ons.items() if key in before}
     assert of_type(template, "AWS::EKS::Nodegroup").keys() <= before, "DNS and webhooks have nodes of their own"
-    (ready,) = of_type(template, "Custom::HyperPodNodesReady")
+    (ready,) = of_type(template, "Custom::HyperPodReady")
     assert id in waited_for(template, ready)
     for name in ("amazon-sagemaker-hyperpod-taskgovernance", "amazon-sagemaker-hyperpod-training-operator"):
         assert ready in waited_for(template, add_ons[name])
@@ -416,7 +416,7 @@ def test_people_reach_nodes_and_no_instance_of_the_account(with_scripts: Synthes
             each for each in one["Properties"]["PolicyDocument"]["Statement"] if each["Action"] == "ssm:StartSession"
         ]
         assert "Resource" not in statement
-        assert [json.dumps(part).split(":")[2] for part in statement["NotResource"]] == ["ec2", "ssm"]
+        assert [json.dumps(part).split(":")[2] for part in statement["NotResource"]] == ["ec2", "ecs", "ssm"]
     groups = of_type(with_scripts.foundation, "AWS::EC2::SecurityGroup")
     opened = of_type(with_scripts.foundation, "AWS::EC2::SecurityGroupIngress").values()
     assert not [one for one in opened if one["Properties"].get("FromPort") == 22]

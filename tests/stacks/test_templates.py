@@ -331,6 +331,7 @@ ACTIONS = TAKES_NO_RESOURCE | {
     "ssm:ResumeSession",
     "ssm:StartSession",
     "ssm:TerminateSession",
+    "cloudformation:DescribeStacks",
     # CDK's grant on a secret.
     "secretsmanager:DescribeSecret",
     "secretsmanager:GetSecretValue",

@@ -601,6 +601,52 @@ def test_counts_scripts_and_further_groups_are_nothing_to_tell() -> None:
     assert step(old, new) == []
 
 
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"InstanceCount": 1}, "1 of the 2 nodes of gpu would end"),
+        ({"ExecutionRole": "other"}, "the role of gpu would change"),
+        ({"TrainingPlanArn": "other"}, "the training plan of gpu would change"),
+    ],
+)
+def test_what_happens_to_nodes_of_hyperpod_is_told(change: dict[str, Any], text: str) -> None:
+    (finding,) = step(hyperpod(group("gpu")), hyperpod(group("gpu", **change)))
+    assert (finding.rule, finding.severity) == ("FMB-108", Severity.WARNING)
+    assert text in finding.message
+
+
+def test_slurm_keeps_its_database_and_provisioning_is_told() -> None:
+    database = {"Slurm": {"AccountingDatabase": {"Endpoint": "host"}}}
+    kind = "AWS::SageMaker::Cluster"
+    old = template(Hyper=resource(kind, Orchestrator=database, NodeProvisioningMode="Continuous"))
+    gone, told = step(old, template(Hyper=resource(kind, Orchestrator={"Slurm": {"SlurmConfigStrategy": "Managed"}})))
+    assert (gone.rule, gone.severity) == ("FMB-108", Severity.ERROR)
+    assert "would go back to the controller" in gone.message
+    assert (told.rule, told.severity) == ("FMB-108", Severity.WARNING)
+    assert "from Continuous to Standard" in told.message
+    assert step(template(Hyper=resource(kind, NodeProvisioningMode="Continuous")), old) == []
+
+
+def numbered(**numbers: int) -> dict[str, Any]:
+    made = resource("Custom::LifecycleBundle", Prefix="1")
+    return template(Scripts={**made, "Metadata": {judgement.USER_NUMBERS: numbers}})
+
+
+@pytest.mark.parametrize(
+    ("after", "text"),
+    [
+        ({"ana": 10011, "ben": 10002}, "the number of ana would go from 10001 to 10011"),
+        ({"ben": 10002, "carol": 10001}, "carol would get 10001, the number of ana"),
+    ],
+)
+def test_users_keep_their_numbers(after: dict[str, int], text: str) -> None:
+    before = numbered(ana=10001, ben=10002)
+    (finding,) = step(before, numbered(**after))
+    assert (finding.rule, finding.severity) == ("FMB-108", Severity.ERROR)
+    assert text in finding.message
+    assert step(before, numbered(ben=10002, carol=10003)) == []
+
+
 def test_a_new_release_takes_the_root_volumes() -> None:
     (finding,) = step(hyperpod(group("gpu")), hyperpod(group("gpu", ImageReleaseVersion="1.2.3")))
     assert (finding.rule, finding.severity) == ("FMB-108", Severity.WARNING)

@@ -14,6 +14,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 
 import fmblocks as fm
 from tests.conftest import CHARTS
@@ -186,6 +187,49 @@ def test_restricted_groups_and_tiered_storage(stack: cdk.Stack, vpc: ec2.Vpc, ma
     assert cluster_of(stack)["TieredStorageConfig"] == {"Mode": "Enable"}
 
 
+@pytest.mark.parametrize(
+    ("rule", "change"),
+    [
+        ("FMB-115", {"lustre_capacity_gib": 1199}),
+        ("FMB-115", {"lustre_throughput_mbps_per_tib": 1001}),
+        ("HP-02", {"name": "gpu"}),
+        ("HP-02", {"count": -1}),
+        ("FMB-09", {"instance_type": "nonsense.xlarge"}),
+    ],
+)
+def test_restricted_groups_are_checked_as_the_others(make: Make, rule: str, change: dict[str, Any]) -> None:
+    told = {"name": "nova", "instance_type": "p5.48xlarge", "count": 1, "lustre_capacity_gib": 1200}
+    group = fm.RestrictedInstanceGroup(**{**told, "lustre_throughput_mbps_per_tib": 125, **change})
+    with pytest.raises(fm.FindingsError) as error:
+        make(restricted_instance_groups=[group])
+    assert rule in rules_of(error)
+
+
+def test_restricted_groups_may_stand_alone(stack: cdk.Stack, vpc: ec2.Vpc, make: Make) -> None:
+    bucket = s3.Bucket(stack, "Recipes")
+    alone = fm.RestrictedInstanceGroup(
+        name="nova",
+        instance_type="p5.48xlarge",
+        count=1,
+        lustre_capacity_gib=1200,
+        lustre_throughput_mbps_per_tib=125,
+        subnet=vpc.private_subnets[1],
+        buckets=[bucket],
+    )
+    make(instance_groups=[], restricted_instance_groups=[alone])
+    assert "InstanceGroups" not in cluster_of(stack)
+    (policy,) = of(stack, "AWS::IAM::Policy").values()
+    text = json.dumps(policy["Properties"])
+    assert "s3:PutObject" in text
+    assert stack.resolve(vpc.private_subnets[1].subnet_id)["Ref"] in text, "nodes make interfaces there"
+
+
+def test_karpenter_needs_what_hyperpods_needs(make: Make) -> None:
+    with pytest.raises(fm.FindingsError) as error:
+        make(karpenter=True, node_provisioning=fm.NodeProvisioning.STANDARD)
+    assert rules_of(error) == {"FMB-99"}
+
+
 def test_a_group_in_another_subnet_may_have_efa_there(stack: cdk.Stack, vpc: ec2.Vpc, make: Make) -> None:
     """X-04 is about what HyperPod would spread; a group with a subnet of its own it does not."""
     first, second = vpc.private_subnets
@@ -244,18 +288,32 @@ def test_teams_on_a_cluster_that_was_made_elsewhere(stack: cdk.Stack, imported: 
     )
     assert (quota.namespace, quota.queue_name) == ("hyperpod-ns-red", "hyperpod-ns-red-localqueue")
     fm.SchedulerPolicy(stack, "Policy", cluster=cluster, policy_name="mine", priorities={"high": 90})
-    fm.TeamAccess(
-        stack, "Team", cluster=imported, team_name="red", namespace=quota.namespace, members={"ana": ADMIN}, after=quota
+    team = fm.TeamAccess(stack, "Team", cluster=imported, team_name="red", namespace=quota.namespace, after=quota)
+    fm.TeamMembers(stack, "Members", cluster=imported, members={ADMIN: ["red", "blue"]})
+    theirs = fm.HyperPodAddOns(
+        stack,
+        "AddOns",
+        eks_cluster=imported,
+        hyperpod_cluster=cluster,
+        add_ons=[fm.HyperPodAddOn.TASK_GOVERNANCE],
     )
+    quota.node.add_dependency(theirs.governed)
     fm.HyperPodAccess(stack, "Access", cluster=cluster)
     cdk.Tags.of(stack).add("Owner", "me")
-    (found,) = of(stack, "AWS::SageMaker::ComputeQuota").values()
+    (entry,) = of(stack, "AWS::EKS::AccessEntry").values()
+    assert entry["Properties"]["KubernetesGroups"] == [team.group_name, "fmblocks:team:blue"]
+    found = next(iter(of(stack, "AWS::SageMaker::ComputeQuota").values()))
     assert found["Properties"]["ClusterArn"] == arn
     assert found["Properties"]["Tags"] == [{"Key": "Owner", "Value": "me"}]
     with pytest.raises(fm.FindingsError, match="FMB-103"):
         fm.ComputeQuota(
             stack, "Bad", cluster=cluster, team_name="red", quotas=[fm.QuotaOfType(instance_type="p5.48xlarge")]
         )
+    unknown = cdk.CfnParameter(stack, "Number", type="Number").value_as_number
+    later = fm.QuotaOfType(instance_type="p5.48xlarge", count=unknown)  # type: ignore[arg-type]
+    fm.ComputeQuota(stack, "Later", cluster=cluster, team_name="blue", quotas=[later])
+    with pytest.raises(fm.FindingsError, match="HP-01"):
+        fm.SchedulerPolicy(stack, "Named", cluster=cluster, policy_name="bad name!")
     with pytest.raises(fm.FindingsError, match="FMB-106"):
         fm.SchedulerPolicy(stack, "Worse", cluster=cluster, policy_name="mine", priorities={"high": 900})
 
@@ -305,6 +363,19 @@ def test_the_secret_of_the_database_is_the_controllers(stack: cdk.Stack, vpc: ec
     (cluster,) = of(stack, "AWS::RDS::DBCluster").values()
     assert cluster["DeletionPolicy"] == "RetainExceptOnCreate"
     assert cluster["Properties"]["StorageEncrypted"] is True
+
+
+def test_the_database_lets_its_clusters_in(stack: cdk.Stack, vpc: ec2.Vpc, fabric: Any) -> None:
+    database = fm.AccountingDatabase(
+        stack, "Db", vpc=vpc, vpc_subnets=vpc.private_subnets, kms_key=kms.Key(stack, "Key")
+    )
+    slurm(stack, vpc, fabric, accounting_database=database, node_provisioning=fm.NodeProvisioning.CONTINUOUS)
+    # EC2 refuses a rule that is there.
+    database.add_client("Again", fabric)
+    doors = [one["Properties"] for one in of(stack, "AWS::EC2::SecurityGroupIngress").values()]
+    (door,) = (one for one in doors if one.get("FromPort") == 3306)
+    assert door["SourceSecurityGroupId"] == stack.resolve(fabric.security_group_id)
+    assert door["GroupId"] == stack.resolve(database.security_group.security_group_id)
 
 
 def test_a_database_that_was_there(stack: cdk.Stack, vpc: ec2.Vpc, fabric: Any) -> None:

@@ -28,7 +28,7 @@ REAL = (
 # Each notes that it was called, and answers what the test says.
 STUBBED = (
     "mountpoint", "getent", "id", "groupadd", "useradd", "chown", "ssh-keygen", "docker", "systemctl", "mount", "curl",
-    "sleep", "sync",
+    "sleep", "stat", "sync",
 )  # fmt: skip
 USERS = "ana\t10001\tpretrain\nben\t10002\t\n"
 # Accounts of a node: getent and id know who was added before.
@@ -40,13 +40,18 @@ case $0:$1 in
   */getent:group) exit 2 ;;
 esac"""
 ADDED = 'touch "$FMBLOCKS_ROOT/passwd"; echo "${!#}:$2" >>"$FMBLOCKS_ROOT/passwd"'
+# Who owns what: chown writes it down, stat reads it; what nobody was given is root's.
+OWNED = 'for one; do :; done; echo "$one ${2%%:*}" >>"$FMBLOCKS_ROOT/owners"'
+OWNER = 'touch "$FMBLOCKS_ROOT/owners"; grep "^$3 " "$FMBLOCKS_ROOT/owners" | cut -d" " -f2 | grep . || echo 0'
 # Slurm's database: an account or an association is there once it was added.
 SACCTMGR = """\
 known=$FMBLOCKS_ROOT/slurmdb; touch "$known"
 case $* in
-  *"show cluster") echo cluster ;;
+  *"show cluster"*) echo cluster ;;
   *"show account"*) grep -x "account $4" "$known" ;;
-  *"show association"*) grep -x "user ${5#user=} ${6#account=}" "$known" ;;
+  *"show association where user="*" account="*) grep -x "user ${5#user=} ${6#account=}" "$known" ;;
+  *"show association where user="*) grep "^user ${5#user=} " "$known" | cut -d' ' -f3 ;;
+  *"delete user"*) grep -vx "user ${5#name=} ${6#account=}" "$known" >"$known.new"; mv "$known.new" "$known" ;;
   *"add account"*) echo "account $4" >>"$known" ;;
   *"add user"*) echo "user $4 ${5#Account=}" >>"$known" ;;
 esac
@@ -76,11 +81,12 @@ class Node:
         done = subprocess.run(
             ["bash", str(self.bundle / f"{role}.sh")],
             env={"PATH": str(self.bin), "FMBLOCKS_ROOT": str(self.root)},
-            capture_output=True,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
             text=True,
             check=False,
         )
-        assert not done.stderr or "line" not in done.stderr, done.stderr
+        assert ": line " not in done.stdout, done.stdout
         return done.returncode, calls.read_text().splitlines(), done.stdout
 
 
@@ -116,6 +122,7 @@ def make(tmp_path: Path) -> Make:
         for folder in ("var/log", "etc/skel", "etc/docker", "opt/slurm/etc", "home", "fsx"):
             (node.root / folder).mkdir(parents=True)
         (node.root / "etc/skel/.bashrc").write_text("# shell\n")
+        (node.root / "etc/fstab").write_text("")
         for name in REAL:
             os.symlink(shutil.which(name) or "", node.bin / name)
         for name in STUBBED:
@@ -123,6 +130,8 @@ def make(tmp_path: Path) -> Make:
         node.answer("getent", ACCOUNTS)
         node.answer("id", ACCOUNTS.replace("$2", "$2"))
         node.answer("useradd", ADDED)
+        node.answer("chown", OWNED)
+        node.answer("stat", OWNER)
         node.answer("sacctmgr", SACCTMGR)
         node.answer("ssh-keygen", 'file=${!#}; echo key >"$file"; echo pub >"$file.pub"')
         node.answer("curl", "[[ $* != *instance-type* ]] || echo p5en.48xlarge")
@@ -237,6 +246,88 @@ def test_a_useradd_that_fails_once_is_tried_again(make: Make) -> None:
     assert len([call for call in calls if call.startswith("useradd")]) == 3
 
 
+def test_a_mount_that_is_late_changes_nothing_but_the_time(make: Make) -> None:
+    """What is told meanwhile must not get into what a function answers."""
+    node = make()
+    node.answer("mountpoint", 'echo x >>"$FMBLOCKS_ROOT/asked"; (( $(grep -c x "$FMBLOCKS_ROOT/asked") > 2 ))')
+    node.answer(
+        "curl",
+        """echo x >>"$FMBLOCKS_ROOT/curled"
+(( $(grep -c x "$FMBLOCKS_ROOT/curled") % 2 == 0 )) || exit 1
+[[ $* != *instance-type* ]] && echo token || { [[ $* == *"token: token "* ]] && echo p5en.48xlarge; }""",
+    )
+    code, calls, said = node.run()
+    assert code == 0, said
+    assert "useradd --uid 10001 --gid 10001 --home-dir /home/ana --no-create-home --shell /bin/bash ana" in calls
+    assert calls.count("sleep 5") == 2
+    assert os.readlink(node.root / "etc/fmblocks/launch-profile.sh") == "launch-profile-p5en.48xlarge.sh"
+
+
+def test_a_home_that_another_node_left_half_made_is_finished(make: Make) -> None:
+    node = make()
+    (node.root / "home/ana").mkdir()
+    code, calls, said = node.run()
+    assert code == 0, said
+    assert f"chown -R 10001:10001 {node.root}/home/ana" in calls
+    assert (node.root / "home/ana/.bashrc").exists()
+
+
+def test_somebody_who_changes_teams_works_for_the_new_one_alone(make: Make) -> None:
+    node = make()
+    node.run("controller")
+    accounts = node.root / "slurmdb"
+    accounts.write_text(accounts.read_text() + "user ana theirs\n")
+    (node.bundle / "users").write_text("ana\t10001\tresearch\n")
+    _, calls, said = node.run("controller")
+    assert "failed" not in said, said
+    assert "sacctmgr -i add user ana Account=research DefaultAccount=research" in calls
+    assert "sacctmgr -i delete user where name=ana account=pretrain" in calls
+    # An account that nobody of this project made stays.
+    assert accounts.read_text().split("\n").count("user ana theirs") == 1
+
+
+def test_directories_of_lustre_are_opened_by_the_controller(make: Make) -> None:
+    node = make(open_directories=["/check points", "/scratch"])
+    assert node.run()[0] == 0
+    assert not (node.root / "fsx/scratch").exists()
+    code, _, said = node.run("controller")
+    assert code == 0
+    assert "failed" not in said, said
+    for name in ("check points", "scratch"):
+        assert stat.S_IMODE((node.root / "fsx" / name).stat().st_mode) == 0o1777
+    node.answer("mountpoint", "exit 1")
+    assert "failed: directories for everybody" in node.run("controller")[2]
+
+
+def test_a_group_of_the_image_is_nobodys_name(make: Make) -> None:
+    node = make()
+    node.answer("getent", ACCOUNTS.replace("*/getent:group) exit 2 ;;", '*/getent:group) echo "$2:x:44:" ;;'))
+    code, calls, said = node.run()
+    assert code == 1
+    assert "ana is a group of the image, with the number 44" in said
+    assert not [call for call in calls if call.startswith("useradd")]
+
+
+def test_running_containers_are_left_alone(make: Make) -> None:
+    node = make()
+    node.answer("docker", "echo 0123456789ab")
+    code, calls, said = node.run()
+    assert code == 0
+    assert "containers run: docker's data stays where it is" in said
+    assert not [call for call in calls if call.startswith(("systemctl stop", "mount --bind"))]
+
+
+def test_the_place_of_containers_outlives_a_reboot(make: Make) -> None:
+    node = make()
+    for _ in range(2):
+        (node.root / "etc/docker/daemon.json").unlink(missing_ok=True)
+        node.run()
+        (line,) = (node.root / "etc/fstab").read_text().splitlines()
+    assert line.startswith("/opt/dlami/nvme/containerd /var/lib/containerd none bind,nofail")
+    unit = node.root / "etc/systemd/system/docker.service.d/fmblocks.conf"
+    assert unit.read_text() == "[Unit]\nRequiresMountsFor=/opt/dlami/nvme\n"
+
+
 def test_homes_that_are_not_mounted_keep_the_node_out(make: Make) -> None:
     """Else people would find an empty home on this node, and write into it."""
     node = make()
@@ -311,10 +402,11 @@ def test_the_launch_profile_is_that_of_the_type_and_resumes(make: Make) -> None:
 def test_the_projects_own_script_runs_last_and_may_refuse(make: Make, tmp_path: Path) -> None:
     own = tmp_path / "own"
     own.mkdir()
-    (own / "main.sh").write_text('echo "own in $(basename "$PWD")"; . ./more.sh\n')
+    (own / "main.sh").write_text('#!/usr/bin/env bash\necho "own in $(basename "$PWD")"; . ./more.sh\n')
     (own / "more.sh").write_text("exit 0\n")
     node = make(path=own, on_init_complete="main.sh")
-    os.symlink(shutil.which("basename") or "", node.bin / "basename")
+    for name in ("basename", "env"):
+        os.symlink(shutil.which(name) or "", node.bin / name)
     code, _, said = node.run("login")
     assert (code, "own in own" in said) == (0, True)
     (node.bundle / "own/more.sh").write_text("exit 3\n")

@@ -95,7 +95,7 @@ def tools(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         file.chmod(file.stat().st_mode | stat.S_IEXEC)
     monkeypatch.setenv("PATH", f"{folder}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setattr(nodes, "_PAUSE_SECONDS", 0)
-    monkeypatch.setattr(nodes, "_nodes", lambda _file: ([GPU, LOGIN], SCRIPTS))
+    monkeypatch.setattr(nodes, "_nodes", lambda _file: ([GPU, LOGIN], SCRIPTS, "us-west-2"))
     return folder
 
 
@@ -110,15 +110,9 @@ def test_scripts_run_on_live_nodes(tools: Path, answer: str, said: str, code: in
     assert done.exit_code == code
     assert "login: names no scripts" in done.stderr
     called = (tools / "called").read_text().splitlines()
-    assert called[:6] == [
-        "ssm",
-        "start-session",
-        "--target",
-        GPU.target,
-        "--document-name",
-        "AWS-StartNonInteractiveCommand",
-    ]
-    (command,) = json.loads(called[7])["command"]
+    assert called[:6] == ["--region", "us-west-2", "ssm", "start-session", "--target", GPU.target]
+    assert called[6:8] == ["--document-name", "AWS-StartNonInteractiveCommand"]
+    (command,) = json.loads(called[9])["command"]
     found = re.fullmatch(r'bash -c "echo (\S+) \| base64 -d \| sudo bash"', command)
     assert found is not None
     payload = base64.b64decode(found[1]).decode()
@@ -143,8 +137,14 @@ def test_nodes_are_listed(tools: Path) -> None:
     assert json.loads(done.stdout)[1]["group"] == "login"
 
 
-def test_missing_tools_are_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_another_orchestrator_has_no_nodes_here() -> None:
+    done = CliRunner().invoke(app, ["nodes", "list", "projects/ec2-odcr.yaml"])
+    assert done.exit_code == 2
+    assert "projects/ec2-odcr.yaml makes no HyperPod cluster" in done.stderr
+
+
+def test_missing_tools_are_named(tools: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     done = CliRunner().invoke(app, ["nodes", "run-scripts", PROJECT])
     assert done.exit_code == 2
-    assert "aws is not on the PATH" in done.stderr
+    assert "aws is not on the PATH; install the AWS CLI" in done.stderr

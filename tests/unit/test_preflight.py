@@ -485,7 +485,6 @@ def test_quotas_of_hyperpod_are_not_ec2s(aws: Stubs) -> None:
     quota(aws, **{"m7i.xlarge": 1, "p5.48xlarge": 4})
     (found,) = answers(of_cluster.questions(on_hyperpod(), "usw2-az2", aws.account))
     assert found.outcome is Outcome.PASS
-    assert "nodes of a plan count in another" in found.message
     quota(aws, **{"p5.48xlarge": 4})
     (found,) = answers(of_cluster.questions(on_hyperpod(), "usw2-az2", aws.account))
     assert (found.outcome, found.message[:13]) == (Outcome.UNKNOWN, "ml.m7i.xlarge")
@@ -510,7 +509,7 @@ def plan(aws: Stubs, **changes: Any) -> list[tuple[str, str, str]]:
         "ReservedCapacitySummaries": [{**capacity, **{k: v for k, v in changes.items() if k in told_of}}],
         **{key: value for key, value in changes.items() if key not in told_of},
     }
-    quota(aws, **{"m7i.xlarge": 1})
+    quota(aws, **{"m7i.xlarge": 1, "p5.48xlarge": 4})
     aws.answer("sagemaker", "describe_training_plan", answer, {"TrainingPlanName": "mine"})
     given = on_hyperpod(capacity={"mode": "training_plan", "training_plan_arn": PLAN_ARN})
     return told(of_cluster.questions(given, "usw2-az2", aws.account))[1:]
@@ -556,3 +555,14 @@ def test_add_ons_of_hyperpod_are_asked_for_too(aws: Stubs) -> None:
     assert found[0][2].startswith(
         "training.kubernetes.add_ons: amazon-sagemaker-hyperpod-taskgovernance v1.6.0-eksbuild.1 is not offered"
     )
+
+
+def test_nodes_of_a_plan_may_need_the_quota_too(aws: Stubs) -> None:
+    """AWS's texts disagree (rule TP-08), so it is told and nothing fails."""
+    quota(aws, **{"m7i.xlarge": 1, "p5.48xlarge": 3})
+    aws.refuse("sagemaker", "describe_training_plan", "AccessDeniedException", 403)
+    given = on_hyperpod(capacity={"mode": "training_plan", "training_plan_arn": PLAN_ARN})
+    first, second = told(of_cluster.questions(given, "usw2-az2", aws.account))
+    assert first[:2] == ("warn", "TP-08")
+    assert "ml.p5.48xlarge for cluster usage: have 3, and the plan's nodes are 4" in first[2]
+    assert second[0] == "unknown"

@@ -221,6 +221,7 @@ def pooled(**more: Any) -> dict[str, Any]:
         "provisioned_by": Provisioner.KARPENTER,
         "capacity": Capacity(),
         "min_count": None,
+        "alternative_instance_types": (),
         "deep_health_checks": (),
         "every_type": ["m7i.xlarge"],
         "types": TYPES,
@@ -231,7 +232,10 @@ def pooled(**more: Any) -> dict[str, Any]:
 def team(keys: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
     told = {"teams": [{**TEAM, **(keys or {})}], "slurm": False, "task_governance": True, **more}
     nodes = {"p5.48xlarge": 4, "m5.large": 1}
-    return {**told, "teams": [Team.model_validate(one) for one in told["teams"]], "nodes": nodes, "types": TYPES}
+    made = [
+        Team.model_validate({**one, "name": "red"}).model_copy(update={"name": one["name"]}) for one in told["teams"]
+    ]
+    return {**told, "teams": made, "nodes": nodes, "types": TYPES}
 
 
 def shares(amount: int, key: str = "count") -> dict[str, Any]:
@@ -239,10 +243,38 @@ def shares(amount: int, key: str = "count") -> dict[str, Any]:
     return {"teams": [Team.model_validate(given)], "nodes": {"p5.48xlarge": 4}, "types": TYPES}
 
 
-def users(*people: dict[str, Any], slurm: bool = True, kubernetes_teams: bool = False) -> dict[str, Any]:
+def shared_two(*amounts: dict[str, int]) -> dict[str, Any]:
+    quotas = [
+        {"name": f"team-{at}", "quotas": [{"instance_type": "p5.48xlarge", **one}]} for at, one in enumerate(amounts)
+    ]
+    return {**shares(0), "teams": [Team.model_validate(one) for one in quotas]}
+
+
+def soon(
+    *,
+    count: int = 1,
+    deep: bool = False,
+    by: Provisioner = Provisioner.NODE_GROUP,
+    role: NodeRole = NodeRole.COMPUTE,
+    add_ons: Sequence[str] = ("observability",),
+) -> dict[str, Any]:
+    checks = (DeepHealthCheck.INSTANCE_STRESS,) if deep else ()
+    group = SimpleNamespace(role=role, count=count, provisioned_by=by, deep_health_checks=checks)
+    found = Kubernetes.model_validate({"hyperpod_add_ons": list(add_ons)})
+    return {"orchestrator": Orchestrator.HYPERPOD_EKS, "kubernetes": found, "node_groups": [group]}
+
+
+def placed(path: str) -> dict[str, Any]:
+    return {"kubernetes": Kubernetes.model_validate({"dependency_chart": {"path": path}})}
+
+
+def users(
+    *people: dict[str, Any], slurm: bool = True, kubernetes_teams: bool = False, teams_given: bool = True
+) -> dict[str, Any]:
     found = [User.model_validate({"name": "ana", "uid": 10001, **one}) for one in people]
-    teams = [Team.model_validate(TEAM)]
-    return {"users": found, "teams": teams, "slurm": slurm, "kubernetes_teams": kubernetes_teams}
+    teams = [Team.model_validate(TEAM)] if teams_given else []
+    told = {"users": found, "teams": teams, "slurm": slurm, "kubernetes_teams": kubernetes_teams}
+    return {**told, "admins": ["arn:aws:iam::111122223333:role/Admin"]}
 
 
 def priorities(*given: tuple[str, int], governed: bool = True) -> dict[str, Any]:
@@ -764,6 +796,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("DRA-04", {"data_repository_associations": [link(prefix="a/"), link(prefix="ab/")]}, {"data_repository_associations": [link(prefix="a/"), link(prefix="a/b/")]}, "data_repository_associations[1].prefix: s3://my-data/a/b/ overlaps"),
     ("DRA-04", {"data_repository_associations": [link(bucket=None), link(bucket=None)]}, {"data_repository_associations": [link(), link(prefix="x/")]}, "link separate prefixes"),
     ("DRA-06", {"auto_import": [DataRepositoryEvent.NEW, DataRepositoryEvent.CHANGED], "auto_export": []}, {"auto_import": [DataRepositoryEvent.NEW, DataRepositoryEvent.NEW], "auto_export": []}, "auto_import: new, new names an event twice"),
+    ("FMB-116", {"orchestrator": Orchestrator.HYPERPOD_EKS, "name": "default"}, {"orchestrator": Orchestrator.HYPERPOD_SLURM, "name": "Default"}, "name: Default names no partition in slurm.conf"),
     ("HP-01", {"name": "a-b"}, {"name": "a_b"}, "name: a_b is no group name"),
     ("HP-01", {"name": "a" * 63}, {"name": "a" * 64}, "1 to 63"),
     ("HP-01", {"name": "a--b"}, {"name": "a-"}, "a- is no group name"),
@@ -1185,9 +1218,26 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-101", pooled(), pooled(min_count=1), "min_count: 1 is not read with provisioned_by karpenter"),
     ("FMB-101", pooled(), pooled(deep_health_checks=[DeepHealthCheck.INSTANCE_STRESS]), "deep_health_checks: instance_stress cannot be used with provisioned_by karpenter"),
     ("FMB-101", pooled(), pooled(every_type=["p6e-gb200.36xlarge"]), "provisioned_by: p6e-gb200.36xlarge is of ARM, which HyperPod's Karpenter does not start"),
+    ("FMB-101", pooled(), pooled(alternative_instance_types=["m7i.2xlarge"]), "alternative_instance_types: m7i.2xlarge cannot be used with provisioned_by karpenter"),
+    ("FMB-112", soon(), soon(deep=True), "kubernetes.hyperpod_add_ons: observability are installed on a node of HyperPod, and none runs within the hour that CloudFormation waits"),
+    ("FMB-112", soon(deep=True, add_ons=[]), soon(count=0), "kubernetes.hyperpod_add_ons: observability"),
+    ("FMB-112", soon(), soon(by=Provisioner.KARPENTER), "add a small group: count 1 or more, not by karpenter, without deep_health_checks"),
+    ("FMB-112", soon(), soon(role=NodeRole.SYSTEM), "observability are installed"),
+    ("FMB-113", placed("charts/hyperpod"), placed("."), "kubernetes.dependency_chart.path: . is not below the project file's folder, and `fmblocks chart pull` replaces it"),
+    ("FMB-113", placed("x"), placed("/etc"), "/etc is not below"),
+    ("FMB-113", {"kubernetes": None}, placed("charts/../.."), "charts/../.. is not below"),
+    ("FMB-114", {"orchestrator": Orchestrator.HYPERPOD_EKS, "closed": False}, {"orchestrator": Orchestrator.HYPERPOD_EKS, "closed": True}, "network.nat_gateways: is 0, and parts of HyperPod's chart pull images from public registries"),
+    ("FMB-115", {"capacity_gib": 1200, "throughput": 125}, {"capacity_gib": 1199, "throughput": 125}, "lustre_capacity_gib: 1199 is not between 1200 and 100800"),
+    ("FMB-115", {"capacity_gib": 100800, "throughput": 1000}, {"capacity_gib": 1200, "throughput": 1001}, "lustre_throughput_mbps_per_tib: 1001 is not between 125 and 1000"),
+    ("FMB-103", team(), team({"name": "a" * 41}), "teams[0].name: " + "a" * 41 + " is no name of a team"),
+    ("FMB-105", users(MEMBER, slurm=False, kubernetes_teams=True), users({**MEMBER, "principal_arn": "arn:aws:iam::111122223333:role/Admin"}, slurm=False, kubernetes_teams=True), "access.users[0].principal_arn: arn:aws:iam::111122223333:role/Admin is among access.admins"),
+    ("FMB-105", users({"name": "carol"}), users({"name": "docker"}), "docker is no name for a user"),
+    ("FMB-104", shares(4), shared_two({"count": 3}, {"accelerators": 9}), "teams: 4.125 nodes of p5.48xlarge are promised together"),
+    ("FMB-106", priorities(("high", 1)), priorities(("Bad_Name", 1)), "priorities[0].name: Bad_Name is no name of a class"),
     ("FMB-102", {"orchestrator": Orchestrator.HYPERPOD_EKS, "region": "us-west-2"}, {"orchestrator": Orchestrator.HYPERPOD_EKS, "region": "ca-central-1"}, "region: the chart's health agent is not listed for ca-central-1"),
-    ("FMB-103", team(), team(task_governance=False), "teams: are given, but nothing here would keep them apart; use hyperpod-slurm, or hyperpod-eks with hyperpod_add_ons: [task_governance]"),
-    ("FMB-103", team(), team(teams=[TEAM, TEAM]), "teams: 2 teams are called red"),
+    ("FMB-103", team(), team(task_governance=False), "teams: are given, but nothing here would keep them apart; on hyperpod-eks write training.kubernetes.hyperpod_add_ons: [task_governance], else use hyperpod-slurm"),
+    ("FMB-103", team(), team(teams=[TEAM, TEAM]), "teams[1].name: red is named twice"),
+    ("FMB-103", team({"quotas": [], "name": "roots"}, slurm=True), team({"quotas": [], "name": "root"}, slurm=True), "teams[0].name: root is Slurm's own account"),
     ("FMB-103", team({"fair_share_weight": 100}), team({"fair_share_weight": 101}), "teams[0].fair_share_weight: 101 is not between 0 and 100"),
     ("FMB-103", team({"borrow_limit_percentage": 10000}), team({"borrow_limit_percentage": 10001}), "teams[0].borrow_limit_percentage: 10001 is not between 0 and 10000"),
     ("FMB-103", team({"sharing": "lend"}), team({"sharing": "lend", "borrow_limit_percentage": 5}), "teams[0].borrow_limit_percentage: 5, but a team with sharing lend borrows nothing"),
@@ -1199,9 +1249,9 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-103", team(), team({"quotas": [{"instance_type": "m5.large", "accelerators": 1}]}), "teams[0].quotas[0].accelerators: m5.large has none"),
     ("FMB-103", team({"quotas": []}, slurm=True), team({"quotas": [{"instance_type": "p5.48xlarge", "count": 1}]}, slurm=True), "teams[0].quotas: is not read on Slurm"),
     ("FMB-103", team(), team({"quotas": [{"instance_type": "p5.48xlarge", "count": 1}] * 16}), "teams[0].quotas: 16 are more than the 15 of a team"),
-    ("FMB-104", shares(4), shares(5), "teams: 5 count of p5.48xlarge together, and the groups have 4"),
-    ("FMB-104", shares(32, "accelerators"), shares(33, "accelerators"), "teams: 33 accelerators of p5.48xlarge together, and the groups have 32"),
-    ("FMB-105", users({}), users({}, slurm=False), "access.users: are given, but nothing here lets them in"),
+    ("FMB-104", shares(4), shares(5), "teams: 5 nodes of p5.48xlarge are promised together, and the groups have 4"),
+    ("FMB-104", shares(32, "accelerators"), shares(33, "accelerators"), "teams: 4.125 nodes of p5.48xlarge are promised together, and the groups have 4"),
+    ("FMB-105", users({}), users({}, slurm=False, teams_given=False), "access.users: are given, but nothing here lets them in"),
     ("FMB-105", users({}), users({}, {}), "access.users[1].name: ana is named twice"),
     ("FMB-105", users({}, {"name": "ben", "uid": 10002}), users({}, {"name": "ben"}), "access.users[1].uid: 10001 is that of ana already"),
     ("FMB-105", users({"uid": 2000}), users({"uid": 1999}), "access.users[0].uid: 1999 is not between 2000 and 60000"),

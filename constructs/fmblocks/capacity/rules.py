@@ -50,7 +50,7 @@ def plans_are_for_hyperpod(*, capacity: Capacity) -> Iterator[Violation]:
     if capacity.mode is CapacityMode.TRAINING_PLAN or capacity.training_plan_arn is not None:
         key = "mode" if capacity.mode is CapacityMode.TRAINING_PLAN else "training_plan_arn"
         text = "a SageMaker training plan cannot feed instances of your own account"
-        yield Violation(f"capacity.{key}", text, "use a Capacity Block, or orchestrator hyperpod-slurm")
+        yield Violation(f"capacity.{key}", text, "use a Capacity Block, or orchestrator hyperpod-slurm or hyperpod-eks")
 
 
 @rule("X-07")

@@ -41,6 +41,9 @@ def pull(
             text = f"is {orchestrator}, and the chart is for hyperpod-eks"
             raise FindingsError([_fault("training.orchestrator", text, "nothing is to be fetched")])
         target = file.parent / (training.kubernetes or Kubernetes()).dependency_chart.path
+        if target.exists() and any(target.iterdir()) and not (target / "Chart.yaml").is_file():
+            text = f"{target} holds something else than a chart, and would be replaced"
+            raise FindingsError([_fault("training.kubernetes.dependency_chart.path", text, "name another folder")])
         fetch(repository, COMMIT, target)
     except FindingsError as error:
         tell(error.findings)
@@ -80,10 +83,13 @@ def fetch(repository: str, commit: str, target: Path) -> None:
         # The charts that it is made of, in the versions that it names.
         _run("helm", "dependency", "update", str(chart))
         (chart / MARK).write_text(f"{commit}\n", encoding="utf-8")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        beside = Path(tempfile.mkdtemp(prefix=".fmblocks-", dir=target.parent))
+        shutil.copytree(chart, beside, dirs_exist_ok=True)
         if target.exists():
             shutil.rmtree(target)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copytree(chart, target)
+        beside.chmod(0o755)
+        beside.rename(target)
 
 
 def _run(*command: str) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,7 @@ import typer
 from fmblocks.cli.terminal import tell
 from fmblocks.findings import FindingsError, Severity
 from fmblocks.guard.judgement import StackChange, judge, unknown_allowances
-from fmblocks.guard.templates import Action, Replacement, Template, compare, unseen
+from fmblocks.guard.templates import Action, Replacement, Template, compare, construct_path, unseen
 from fmblocks.project import Project
 
 if TYPE_CHECKING:
@@ -34,6 +34,9 @@ def guard(
         tuple[Path, Path] | None, typer.Option(help="Compare two templates instead, without AWS: OLD NEW.")
     ] = None,
     allow: Annotated[list[str] | None, typer.Option(help="A place whose change is wanted; once for each.")] = None,
+    context: Annotated[
+        list[str] | None, typer.Option("--context", "-c", help="For cdk synth, like charts=FOLDER; once for each.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Say what a deployment would replace or take away, before it does.
@@ -50,7 +53,7 @@ def guard(
         notes = [f"not seen: {what}" for what in unseen(old, new)]
     else:
         assert project is not None
-        stacks, notes = _live(project)
+        stacks, notes = _live(project, context or [])
     refused = judge(stacks)
     findings = judge(stacks, allow=allowed)
     if as_json:
@@ -60,6 +63,10 @@ def guard(
     else:
         for one in stacks:
             typer.echo(f"{one.name}: {_summary(one)}")
+            for change in one.changes:
+                if change.action is Action.MODIFY and change.replacement is not Replacement.NO:
+                    sure = "is" if change.replacement is Replacement.YES else "may be"
+                    typer.echo(f"  {construct_path(one.new, change.logical_id)} {sure} replaced")
         for note in notes:
             typer.echo(note)
         tell(findings)
@@ -107,7 +114,7 @@ def _read(file: Path) -> Template:
     return template
 
 
-def _live(file: Path) -> tuple[list[StackChange], list[str]]:
+def _live(file: Path, context: Sequence[str]) -> tuple[list[StackChange], list[str]]:
     """Changes and notes, from the account that the project and the credentials name."""
     try:
         project = Project.load(file).project
@@ -124,7 +131,7 @@ def _live(file: Path) -> tuple[list[StackChange], list[str]]:
     try:
         place, pseudo = _place(session, project.account, project.region)
         with tempfile.TemporaryDirectory() as folder:
-            _synthesize(file, folder)
+            _synthesize(file, folder, context)
             stacks = assembly.read(Path(folder), pseudo)
         if not stacks:
             _stop(f"the app has no stack of {file}: does the context in cdk.json name projects?")
@@ -142,10 +149,11 @@ def _live(file: Path) -> tuple[list[StackChange], list[str]]:
     return found, notes
 
 
-def _synthesize(file: Path, folder: str) -> None:
+def _synthesize(file: Path, folder: str, context: Sequence[str]) -> None:
     if not Path("cdk.json").is_file():
         _stop("no cdk.json here: run it in the folder of the app")
     command = ["npx", "cdk", "synth", "--quiet", "-c", f"project={file}", "--output", folder]
+    command += [word for one in context for word in ("-c", one)]
     try:
         done = subprocess.run(command, capture_output=True, stdin=subprocess.DEVNULL, text=True, check=False)
     except FileNotFoundError:

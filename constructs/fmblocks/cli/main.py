@@ -50,6 +50,9 @@ def validate(
     now: Annotated[
         datetime | None, typer.Option(formats=["%Y-%m-%d", "%Y-%m-%dT%H:%M:%SZ"], help="UTC. Default: the clock's.")
     ] = None,
+    charts: Annotated[
+        Path | None, typer.Option(help="Where the paths of charts begin. Default: beside each file.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Check project files: every finding, and exit code 1 when one is an error. Asks neither AWS nor Node."""
@@ -58,7 +61,7 @@ def validate(
     moment = now.replace(tzinfo=UTC) if now else datetime.now(UTC)
     for file in files:
         try:
-            loaded = Project.load(file, now=moment)
+            loaded = Project.load(file, now=moment, charts=charts)
             findings += loaded.findings
             suppressed |= loaded.project.suppressed
         except FindingsError as error:

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 app = typer.Typer(no_args_is_help=True, help="Nodes of a HyperPod cluster that is deployed.")
 # Session Manager refuses more than a few new sessions a second (SageMaker AI Developer Guide, HyperPod's limits).
 _PAUSE_SECONDS, _AT_ONCE = 0.5, 8
+# The scripts' own waits, and room for the project's own.
+_LONGEST_SECONDS = 1800
 _MARK = "fmblocks-exit"
 
 
@@ -40,6 +42,13 @@ class Node:
     instance_id: str
     status: str
     target: str
+
+
+_TOOLS = {
+    "aws": "install the AWS CLI",
+    "session-manager-plugin": "install the AWS CLI's plugin (Systems Manager User Guide, Session Manager plugin)",
+    "script": "it is in util-linux, on Debian in bsdutils",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +88,10 @@ def run_scripts(
     HyperPod runs a changed script on new nodes only. The scripts can be repeated; jobs go on. Needs the AWS CLI with
     its plugin for Session Manager, and `script`. Exit code 1 when a node failed.
     """
-    for tool in ("aws", "session-manager-plugin", "script"):
+    nodes, scripts, region = _nodes(file)
+    for tool, place in _TOOLS.items():
         if shutil.which(tool) is None:
-            _stop(f"{tool} is not on the PATH")
-    nodes, scripts = _nodes(file)
+            _stop(f"{tool} is not on the PATH; {place}")
     chosen = [one for one in nodes if one.status == "Running" and (not group or one.group in group)]
     if unknown := sorted(set(group or ()) - {one.group for one in nodes}):
         _stop(f"no node is of {', '.join(unknown)}")
@@ -95,7 +104,7 @@ def run_scripts(
     def run(node: Node) -> tuple[Node, int | None]:
         with gate:
             time.sleep(_PAUSE_SECONDS)
-        return node, run_on(node, scripts[node.group])
+        return node, run_on(node, scripts[node.group], region)
 
     failed = 0
     with ThreadPoolExecutor(_AT_ONCE) as pool:
@@ -107,7 +116,7 @@ def run_scripts(
     raise typer.Exit(1 if failed else 0)
 
 
-def run_on(node: Node, scripts: Scripts) -> int | None:
+def run_on(node: Node, scripts: Scripts, region: str) -> int | None:
     """Run scripts on a node; give back how they ended, None where nobody told."""
     payload = (
         f"folder=$(mktemp -d) && aws s3 cp --recursive --quiet {shlex.quote(scripts.uri)} $folder"
@@ -117,12 +126,17 @@ def run_on(node: Node, scripts: Scripts) -> int | None:
     packed = base64.b64encode(payload.encode()).decode()
     command = f'bash -c "echo {packed} | base64 -d | sudo bash"'
     session = [
-        "aws", "ssm", "start-session", "--target", node.target, "--document-name", "AWS-StartNonInteractiveCommand",
-        "--parameters", json.dumps({"command": [command]}),
+        "aws", "--region", region, "ssm", "start-session", "--target", node.target,
+        "--document-name", "AWS-StartNonInteractiveCommand", "--parameters", json.dumps({"command": [command]}),
     ]  # fmt: skip
     # Without a terminal the plugin ends before the command does.
     terminal = ["script", "-qec", shlex.join(session), "/dev/null"]
-    done = subprocess.run(terminal, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    try:
+        done = subprocess.run(
+            terminal, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False, timeout=_LONGEST_SECONDS
+        )
+    except subprocess.TimeoutExpired:
+        return None
     found = re.findall(rf"{_MARK}=(\d+)", done.stdout)
     return int(found[-1]) if found else None
 
@@ -157,12 +171,14 @@ def cluster_of(stack: str, cloudformation: CloudFormationClient) -> str | None:
     return next((one["OutputValue"] for one in outputs if one["OutputKey"] == "ClusterArn"), None)
 
 
-def _nodes(file: Path) -> tuple[Sequence[Node], dict[str, Scripts]]:
+def _nodes(file: Path) -> tuple[Sequence[Node], dict[str, Scripts], str]:
     try:
         project = Project.load(file).project
     except FindingsError as error:
         tell(error.findings, err=True)
         raise typer.Exit(2) from None
+    if project.training is None or not project.training.orchestrator.hyperpod:
+        _stop(f"{file} makes no HyperPod cluster")
     # Only here: boto3 takes longer to load than a file takes to check.
     import boto3
     from botocore.exceptions import BotoCoreError, ClientError
@@ -176,7 +192,7 @@ def _nodes(file: Path) -> tuple[Sequence[Node], dict[str, Scripts]]:
         if arn is None:
             _stop(f"{project.name}-TrainingStack has no HyperPod cluster")
         sagemaker = session.client("sagemaker")
-        return list(nodes_of(arn, sagemaker)), scripts_of(arn, sagemaker)
+        return list(nodes_of(arn, sagemaker)), scripts_of(arn, sagemaker), sagemaker.meta.region_name
     except (BotoCoreError, ClientError) as error:
         _stop(f"AWS does not answer: {error}")
 

@@ -11,12 +11,13 @@ import aws_cdk as cdk
 import jsii
 from constructs import Construct
 
-from fmblocks._edge import check_arguments, instance_types, member, raise_kinds, typed
+from fmblocks._edge import check_arguments, instance_types, member, raise_kinds, typed, unresolved
 from fmblocks._tags import RegistryTags
 from fmblocks.catalog import normalise
 from fmblocks.cluster.hyperpod_cluster import IHyperPodCluster
 from fmblocks.governance import rules as governance_rules  # noqa: F401  registers FMB-103
 from fmblocks.governance.settings import Preemption, Quota, Sharing, Team
+from fmblocks.settings import pascal_case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +113,7 @@ class ComputeQuota(cdk.Resource):
         self.team_name = team_name
         self.namespace = f"hyperpod-ns-{team_name}"
         self.queue_name = f"{self.namespace}-localqueue"
-        shared: dict[str, Any] = {"Strategy": "".join(part.capitalize() for part in sharing.split("_"))}
+        shared: dict[str, Any] = {"Strategy": pascal_case(sharing)}
         if sharing is Sharing.LEND_AND_BORROW and borrow_limit_percentage is not None:
             shared["BorrowLimit"] = borrow_limit_percentage
         target: dict[str, Any] = {"TeamName": team_name}
@@ -128,10 +129,10 @@ class ComputeQuota(cdk.Resource):
                 "ComputeQuotaTarget": target,
                 "ComputeQuotaConfig": {
                     "ComputeQuotaResources": [
-                        _resource(one) for one in sorted(named, key=lambda one: one.instance_type)
+                        _resource(one) for one in sorted(quotas, key=lambda one: normalise(one.instance_type))
                     ],
                     "ResourceSharingConfig": shared,
-                    "PreemptTeamTasks": "".join(part.capitalize() for part in preemption.split("_")),
+                    "PreemptTeamTasks": pascal_case(preemption),
                 },
                 "Tags": cdk.Lazy.any(RegistryTags(self.tags)),
             },
@@ -159,10 +160,12 @@ def _fields(one: QuotaOfType) -> dict[str, Any]:
         "vcpus": one.vcpus,
         "memory_gib": one.memory_gib,
     }
+    # What is not known yet is a number below any: the rules look at whether there is one.
+    found = {key: 1 if unresolved(value) else value for key, value in found.items()}
     return {**found, "instance_type": normalise(one.instance_type)}
 
 
-def _resource(one: Quota) -> dict[str, Any]:
+def _resource(one: QuotaOfType) -> dict[str, Any]:
     amounts = {
         "Count": one.count,
         "Accelerators": one.accelerators,
@@ -170,4 +173,4 @@ def _resource(one: Quota) -> dict[str, Any]:
         "MemoryInGiB": one.memory_gib,
     }
     given = {key: value for key, value in amounts.items() if value is not None}
-    return {"InstanceType": f"ml.{one.instance_type}", **given}
+    return {"InstanceType": f"ml.{normalise(one.instance_type)}", **given}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import aws_cdk as cdk
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from constructs import Construct
@@ -27,9 +28,10 @@ class HyperPodAccess(Construct):
     access entries decide. Administrators reboot, replace and update nodes too. Neither changes what CloudFormation
     made, and nobody comes in by SSH: no group lets it in.
 
-    Sessions are for nodes of HyperPod alone, and not for instances of the account. AWS documents no resource of a node
-    of HyperPod, so which of its nodes cannot be said; on Slurm the tag SSMSessionRunAs of a person's role says as whom
-    they log in (Systems Manager User Guide, *Turn on Run As support*).
+    Sessions are not for instances of the account, its managed instances and its tasks. AWS documents no resource of a
+    node of HyperPod, so which of its nodes cannot be said, the controller's among them, whose session can become root;
+    on Slurm the tag SSMSessionRunAs of a person's role says as whom they log in (Systems Manager User Guide, *Turn on
+    Run As support*).
 
     Args:
         cluster: whose nodes.
@@ -54,6 +56,10 @@ class HyperPodAccess(Construct):
         self.admins = iam.ManagedPolicy(self, "Admins", description="Look after a HyperPod cluster")
         for policy in (self.users, self.admins):
             cluster.grant_sessions(policy)
+            policy.add_statements(
+                # The stack says which cluster it is: `fmblocks nodes` asks it.
+                iam.PolicyStatement(actions=["cloudformation:DescribeStacks"], resources=[cdk.Stack.of(self).stack_id])
+            )
             if eks_cluster is not None:
                 policy.add_statements(
                     # Source: EKS User Guide, *Connect kubectl to an EKS cluster*.

@@ -13,8 +13,8 @@ from constructs import Construct, IDependable
 from fmblocks._edge import fault, member, typed
 from fmblocks.cluster.add_ons import HYPERPOD_ADD_ONS, hyperpod_pinned, laid_over
 from fmblocks.cluster.eks_cluster import EksAddOn, pod_role
-from fmblocks.cluster.hyperpod_cluster import HyperPodCluster
-from fmblocks.cluster.hyperpod_nodes_ready import HyperPodNodesReady
+from fmblocks.cluster.hyperpod_cluster import HyperPodCluster, IHyperPodCluster
+from fmblocks.cluster.hyperpod_ready import HyperPodReady
 from fmblocks.cluster.prepared import wait_until_ready
 from fmblocks.cluster.settings import HyperPodAddOn
 from fmblocks.findings import FindingsError
@@ -47,14 +47,11 @@ class HyperPodAddOns(Construct):
 
     Args:
         eks_cluster: with the agent for pod identities and cert-manager, as an :class:`EksCluster` has.
-        hyperpod_cluster: whose nodes they run on.
+        hyperpod_cluster: whose nodes they run on. One that was made elsewhere needs the tag already.
         add_ons: which.
         workspace: where observability writes to; required with it. Default: none.
         overrides: versions and settings by the names of EKS. Default: pinned versions.
-
-    Attributes:
-        nodes_ready: what they wait for.
-        ready: all of them, to wait for.
+        after: a wait for nodes. Default: one of its own.
 
     Raises:
         FindingsError: observability without a workspace.
@@ -67,19 +64,19 @@ class HyperPodAddOns(Construct):
         id: str,
         *,
         eks_cluster: eks.ICluster | eks.Cluster,
-        hyperpod_cluster: HyperPodCluster,
+        hyperpod_cluster: IHyperPodCluster,
         add_ons: Sequence[HyperPodAddOn],
         workspace: IMetricsWorkspace | None = None,
         overrides: Sequence[EksAddOn] = (),
+        after: IDependable | None = None,
     ) -> None:
         super().__init__(scope, id)
         wanted = [member(HyperPodAddOn, one, "add_ons") for one in add_ons]
         if HyperPodAddOn.OBSERVABILITY in wanted and workspace is None:
             raise FindingsError([fault("workspace", "is required with observability", "pass a MetricsWorkspace")])
         self._eks, self._overrides = eks_cluster, {one.name: one for one in overrides}
-        self.nodes_ready = HyperPodNodesReady(self, "NodesReady", cluster=hyperpod_cluster)
-        self.nodes_ready.node.add_dependency(hyperpod_cluster.resource)
-        if HyperPodAddOn.TRAINING_OPERATOR in wanted:
+        self._after = after or HyperPodReady(self, "NodesReady", cluster=hyperpod_cluster, nodes=1)
+        if HyperPodAddOn.TRAINING_OPERATOR in wanted and isinstance(hyperpod_cluster, HyperPodCluster):
             cdk.Tags.of(hyperpod_cluster.resource).add("SageMaker", "true")
         self._made = {one: self._add(one, workspace) for one in HyperPodAddOn if one in wanted}
         self._webhook = self._wait_for_kueue() if HyperPodAddOn.TASK_GOVERNANCE in wanted else None
@@ -125,7 +122,7 @@ class HyperPodAddOns(Construct):
                 role_arn=self._role(home, one, workspace).role_arn,
             )
             resource.add_resource_dependency(association)
-        resource.node.add_dependency(self.nodes_ready)
+        resource.node.add_dependency(self._after)
         return resource
 
     def _values(self, one: HyperPodAddOn, workspace: IMetricsWorkspace | None) -> Mapping[str, Any]:

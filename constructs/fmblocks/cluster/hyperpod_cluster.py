@@ -31,6 +31,7 @@ from fmblocks.compute import rules as compute_rules
 from fmblocks.compute.settings import Image, PlacementMode
 from fmblocks.network import rules as network_rules
 from fmblocks.network.self_rules import SelfRulesValidation
+from fmblocks.settings import pascal_case
 
 Storage = sagemaker.CfnCluster.ClusterInstanceStorageConfigProperty
 
@@ -52,7 +53,7 @@ _INTERFACE_ACTIONS = (
     "ec2:DeleteNetworkInterface",
     "ec2:DeleteNetworkInterfacePermission",
 )
-_DESCRIBE_ACTIONS = (
+_LOOK_ACTIONS = (
     "ec2:DescribeNetworkInterfaces",
     "ec2:DescribeVpcs",
     "ec2:DescribeDhcpOptions",
@@ -91,19 +92,24 @@ class HyperPodCluster(cdk.Resource):
         volume_kms_key: kms.IKey | None,
         execution_role: iam.IRole | None,
         checked: Mapping[str, Any],
-        controller_role: bool = False,
+        own_controller_role: bool = False,
+        controller_role: iam.IRole | None = None,
+        beside: Sequence[HyperPodInstanceGroup] = (),
     ) -> None:
         super().__init__(scope, id)
         self._groups, self._security_groups = groups, security_groups
         self._bundle, self._volume_key = lifecycle_bundle, volume_kms_key
+        # Groups that are made in another way are checked, and let in, as the others.
+        every = [*groups, *beside]
         types = instance_types(self)
         of_nodes = list(subnets or (vpc.private_subnets if vpc else ()))
         self._subnet_ids = [subnet.subnet_id for subnet in of_nodes]
-        own = [group.subnet for group in groups if group.subnet is not None]
+        own = [group.subnet for group in every if group.subnet is not None]
         # Groups with a subnet of their own stand there, the others in those of the cluster.
-        stand_in = own if len(own) == len(groups) else [*of_nodes, *own]
+        stand_in = own if len(own) == len(every) else [*of_nodes, *own]
         self._check(
             orchestrator,
+            every,
             {
                 "public_subnets": public_among([*subnets, *own], vpc),
                 "node_provisioning": node_provisioning,
@@ -118,8 +124,8 @@ class HyperPodCluster(cdk.Resource):
         service = iam.ServicePrincipal("sagemaker.amazonaws.com")
         self.execution_role = execution_role or iam.Role(self, "ExecutionRole", assumed_by=service)
         self.controller_role = self.execution_role
-        if controller_role:
-            self.controller_role = iam.Role(self, "ControllerRole", assumed_by=service)
+        if own_controller_role:
+            self.controller_role = controller_role or iam.Role(self, "ControllerRole", assumed_by=service)
         self.roles: list[iam.IRole] = list(
             {role.node.path: role for role in (self.execution_role, self.controller_role)}.values()
         )
@@ -128,7 +134,7 @@ class HyperPodCluster(cdk.Resource):
                 iam.ManagedPolicy.from_aws_managed_policy_name("AmazonSageMakerClusterInstanceRolePolicy")
             )
         self._allow_nodes([*self._subnet_ids, *(subnet.subnet_id for subnet in own)])
-        if any(types[name].max_efa_interfaces for group in groups for name in group.every_type if name in types):
+        if any(types[name].max_efa_interfaces for group in every for name in group.every_type if name in types):
             self.node.add_validation(SelfRulesValidation(self, security_groups))
         self._connections = ec2.Connections(security_groups=list(security_groups))
 
@@ -188,9 +194,8 @@ class HyperPodCluster(cdk.Resource):
             "Resource",
             cluster_name=cluster_name,
             # By name: a group that joins in the middle must not look like a change of all that follow.
-            instance_groups=[
-                self._group(group, mounts) for group in sorted(self._groups, key=lambda group: group.name)
-            ],
+            instance_groups=[self._group(group, mounts) for group in sorted(self._groups, key=lambda group: group.name)]
+            or None,
             orchestrator=orchestrator,
             node_recovery=node_recovery.capitalize(),
             node_provisioning_mode="Continuous" if node_provisioning is NodeProvisioning.CONTINUOUS else None,
@@ -225,9 +230,10 @@ class HyperPodCluster(cdk.Resource):
             subnets=list(subnet_ids), security_group_ids=[group.security_group_id for group in self._security_groups]
         )
 
-    def _check(self, orchestrator: Orchestrator, values: dict[str, object]) -> None:
+    def _check(
+        self, orchestrator: Orchestrator, groups: Sequence[HyperPodInstanceGroup], values: dict[str, object]
+    ) -> None:
         stack = cdk.Stack.of(self)
-        groups = self._groups
         types = [name for group in groups if group.subnet is None for name in group.every_type]
         known = instance_types(self)
         # One count that is not known yet must not hide two controllers: what these rules read is filled in.
@@ -353,27 +359,34 @@ class HyperPodCluster(cdk.Resource):
         instances = f"arn:{cdk.Aws.PARTITION}:ec2:*:*:instance/*"
         self._allow(["ec2:DetachNetworkInterface"], [interfaces, instances])
         # These take no resource. Source: Service Authorization Reference, Amazon EC2.
-        self._allow(list(_DESCRIBE_ACTIONS), ["*"])
+        self._allow(list(_LOOK_ACTIONS), ["*"])
         if any(group.patching and group.patching.rollback_alarms for group in self._groups):
             # AWS's own templates give it; HyperPod's guide does not list it. Of alarms by name it takes no resource.
             self._allow(["cloudwatch:DescribeAlarms"], ["*"])
         if self._bundle is not None:
             for role in self.roles:
                 self._bundle.grant_read(role)
-        if self._volume_key is not None:
-            # SageMaker AI Developer Guide, *Customer managed AWS KMS key encryption for HyperPod*.
-            service = {"StringEquals": {"kms:ViaService": f"sagemaker.{stack.region}.{cdk.Aws.URL_SUFFIX}"}}
-            grants = {**service, "Bool": {"kms:GrantIsForAWSResource": "true"}}
-            self._allow(["kms:CreateGrant"], [self._volume_key.key_arn], grants)
-            self._allow(["kms:DescribeKey"], [self._volume_key.key_arn], service)
-
-    def _allow(
-        self, actions: list[str], resources: list[str], conditions: dict[str, dict[str, str]] | None = None
-    ) -> None:
         for role in self.roles:
+            self._allow_volumes(role)
+
+    def _allow_volumes(self, role: iam.IRole) -> None:
+        """Let a role use the key of volumes.
+
+        Source: SageMaker AI Developer Guide, *Customer managed AWS KMS key encryption for HyperPod*.
+        """
+        if self._volume_key is None:
+            return
+        service = {"kms:ViaService": f"sagemaker.{cdk.Stack.of(self).region}.{cdk.Aws.URL_SUFFIX}"}
+        granted = {"Bool": {"kms:GrantIsForAWSResource": "true"}}
+        for action, more in (("kms:CreateGrant", granted), ("kms:DescribeKey", {})):
+            conditions = {"StringEquals": service, **more}
             role.add_to_principal_policy(
-                iam.PolicyStatement(actions=actions, resources=resources, conditions=conditions)
+                iam.PolicyStatement(actions=[action], resources=[self._volume_key.key_arn], conditions=conditions)
             )
+
+    def _allow(self, actions: list[str], resources: list[str]) -> None:
+        for role in self.roles:
+            role.add_to_principal_policy(iam.PolicyStatement(actions=actions, resources=resources))
 
 
 def _of_orchestrator(group: HyperPodInstanceGroup) -> dict[str, Any]:
@@ -385,7 +398,7 @@ def _of_orchestrator(group: HyperPodInstanceGroup) -> dict[str, Any]:
         )
         return {"slurm_config": slurm}
     assert isinstance(group, EksInstanceGroup)
-    checks = ["".join(part.capitalize() for part in one.split("_")) for one in group.deep_health_checks]
+    checks = [pascal_case(one) for one in group.deep_health_checks]
     return {
         "image_release_version": group.image_release_version,
         "on_start_deep_health_checks": checks or None,
@@ -427,11 +440,15 @@ def session_target(cluster_arn: str, *, group: str = "*", instance: str = "*") -
 def _grant_sessions(scope: Construct, cluster_arn: str, grantee: iam.IGrantable) -> iam.Grant:
     stack = cdk.Stack.of(scope)
     # AWS shows "*" here: a node of HyperPod is no instance of this account, and what IAM calls it is not documented.
-    # What it is not is known. Sources: SageMaker AI Developer Guide, *IAM users for cluster admin*; Service
+    # What else takes sessions is. Sources: SageMaker AI Developer Guide, *IAM users for cluster admin*; Service
     # Authorization Reference, AWS Systems Manager.
     others = [
-        stack.format_arn(service="ec2", region="*", account="*", resource="instance", resource_name="*"),
-        stack.format_arn(service="ssm", region="*", account="*", resource="managed-instance", resource_name="*"),
+        stack.format_arn(service=service, region="*", account="*", resource=resource, resource_name=name)
+        for service, resource, name in (
+            ("ec2", "instance", "i-*"),
+            ("ecs", "task", "*"),
+            ("ssm", "managed-instance", "mi-*"),
+        )
     ]
     # A person's own sessions. Source: Systems Manager User Guide, *Sample IAM policies for Session Manager*.
     own = stack.format_arn(service="ssm", region="*", account="*", resource="session", resource_name="${aws:userid}-*")

@@ -98,7 +98,8 @@ class HyperPodDependencies(Construct):
             _set(ours, "health-monitoring-agent.region", region)
             _set(ours, "global.region", region)
         self.values = laid_over(ours, values or {})
-        check_arguments(self, ("FMB-100",), {"chart": str(path), "chart_values": _without_tokens(self.values)})
+        told = {"chart": str(path), "chart_values": _without_tokens(self.values)}
+        check_arguments(self, ("FMB-100",), told, names={"kubernetes.dependency_chart": "values"})
         asset = assets.Asset(self, "Folder", path=str(path))
         self.chart = eks.HelmChart(
             self,

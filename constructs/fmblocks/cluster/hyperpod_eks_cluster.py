@@ -11,10 +11,12 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
+from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct, IDependable
 
 from fmblocks._edge import check_arguments, instance_types, member, typed
+from fmblocks.capacity.settings import CapacityMode
 from fmblocks.catalog import normalise
 from fmblocks.cluster.add_ons import GROUP_LABEL
 from fmblocks.cluster.eks_gpu_node_group import node_labels
@@ -33,8 +35,10 @@ from fmblocks.cluster.settings import (
     NodeRecovery,
     NodeRole,
     Orchestrator,
+    Provisioner,
     TieredStorage,
 )
+from fmblocks.settings import pascal_case
 
 # Beside those of a Slurm cluster: the VPC CNI on the nodes gives pods their addresses with the nodes' role. Source and
 # which take a resource: as there.
@@ -64,7 +68,7 @@ class RestrictedInstanceGroup:
         lustre_throughput_mbps_per_tib: of that file system, 125 to 1000.
         threads_per_core: 1 or 2. Default: chosen by HyperPod.
         deep_health_checks: tried on nodes before work is placed there. Default: none.
-        execution_role: assumed by the nodes. Default: that of the cluster.
+        buckets: that recipes read from and write to; the nodes' role may. Default: none.
     """
 
     name: str
@@ -76,7 +80,20 @@ class RestrictedInstanceGroup:
     training_plan_arn: str | None = None
     threads_per_core: int | None = None
     deep_health_checks: Sequence[DeepHealthCheck] = ()
-    execution_role: iam.IRole | None = None
+    buckets: Sequence[s3.IBucket] = ()
+
+    def as_group(self) -> EksInstanceGroup:
+        """What the rules look at, which are those of other groups."""
+        return EksInstanceGroup(
+            name=self.name,
+            instance_type=self.instance_type,
+            count=self.count,
+            subnet=self.subnet,
+            training_plan_arn=self.training_plan_arn,
+            capacity=CapacityMode.TRAINING_PLAN if self.training_plan_arn else CapacityMode.ON_DEMAND,
+            threads_per_core=self.threads_per_core,
+            deep_health_checks=self.deep_health_checks,
+        )
 
 
 class HyperPodEksCluster(HyperPodCluster):
@@ -109,7 +126,8 @@ class HyperPodEksCluster(HyperPodCluster):
         cluster_role: what HyperPod's Karpenter assumes; None without it.
 
     Raises:
-        FindingsError: rules FMB-12, FMB-96, HP-01 to 05, 09, 13, 16, 18 and 28, NET-05, TP-01, X-02, X-04.
+        FindingsError: rules FMB-12, FMB-96, FMB-99, FMB-115, HP-01 to 05, 09, 13, 16, 18 and 28, NET-05, TP-01, X-02,
+            X-04.
 
     At synth EFA-12 refuses a group of this app that is not open to itself.
     """
@@ -151,8 +169,18 @@ class HyperPodEksCluster(HyperPodCluster):
             volume_kms_key=volume_kms_key,
             execution_role=execution_role,
             checked={},
+            beside=[plain(group.as_group()) for group in restricted_instance_groups],
         )
         check_arguments(self, ("HP-28",), {"tiered_storage": tiered_storage})
+        for at, one in enumerate(restricted_instance_groups):
+            told = {"capacity_gib": one.lustre_capacity_gib, "throughput": one.lustre_throughput_mbps_per_tib}
+            check_arguments(self, ("FMB-115",), told, path=f"restricted_instance_groups[{at}]")
+            for bucket in one.buckets:
+                bucket.grant_read_write(self.execution_role)
+        if karpenter:
+            pools = [_Pool(name=group.name) for group in instance_groups[:1]]
+            told_of = {"node_provisioning": node_provisioning, "node_recovery": node_recovery, "node_groups": pools}
+            check_arguments(self, ("FMB-99",), {**told_of, "orchestrator": Orchestrator.HYPERPOD_EKS})
         self._eks = eks_cluster
         self._allow_pods()
         self.cluster_role = self._karpenter_role() if karpenter else None
@@ -197,7 +225,7 @@ class HyperPodEksCluster(HyperPodCluster):
     def _restricted(
         self, group: RestrictedInstanceGroup
     ) -> sagemaker.CfnCluster.ClusterRestrictedInstanceGroupProperty:
-        checks = ["".join(part.capitalize() for part in one.split("_")) for one in group.deep_health_checks]
+        checks = [pascal_case(one) for one in group.deep_health_checks]
         key = self._volume_key
         volume = sagemaker.CfnCluster.ClusterEbsVolumeConfigProperty(
             root_volume=True, volume_kms_key_id=key.key_arn if key else None
@@ -206,7 +234,7 @@ class HyperPodEksCluster(HyperPodCluster):
             instance_group_name=group.name,
             instance_type=f"ml.{normalise(group.instance_type)}",
             instance_count=group.count,
-            execution_role=(group.execution_role or self.execution_role).role_arn,
+            execution_role=self.execution_role.role_arn,
             environment_config=sagemaker.CfnCluster.EnvironmentConfigProperty(
                 f_sx_lustre_config=sagemaker.CfnCluster.FSxLustreConfigProperty(
                     size_in_gib=group.lustre_capacity_gib,
@@ -244,13 +272,14 @@ class HyperPodEksCluster(HyperPodCluster):
                 conditions={"StringEquals": {"aws:ResourceAccount": stack.account}},
             )
         )
-        if self._volume_key is not None:
-            service = {"StringEquals": {"kms:ViaService": f"sagemaker.{stack.region}.{cdk.Aws.URL_SUFFIX}"}}
-            grants = {**service, "Bool": {"kms:GrantIsForAWSResource": "true"}}
-            key = [self._volume_key.key_arn]
-            role.add_to_policy(iam.PolicyStatement(actions=["kms:CreateGrant"], resources=key, conditions=grants))
-            role.add_to_policy(iam.PolicyStatement(actions=["kms:DescribeKey"], resources=key, conditions=service))
+        self._allow_volumes(role)
         return role
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Pool:
+    name: str
+    provisioned_by: Provisioner = Provisioner.KARPENTER
 
 
 def _labelled(scope: Construct, group: EksInstanceGroup) -> EksInstanceGroup:

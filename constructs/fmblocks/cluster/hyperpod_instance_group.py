@@ -19,6 +19,7 @@ from fmblocks.catalog import normalise
 from fmblocks.cluster.settings import DeepHealthCheck, NodeRole, PatchingStrategy
 from fmblocks.compute.settings import InterfaceType
 from fmblocks.findings import FindingsError
+from fmblocks.settings import pascal_case
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,5 +194,5 @@ def patching_properties(
         return None, sagemaker.CfnCluster.ScheduledUpdateConfigProperty(
             schedule_expression=patching.schedule, deployment_config=how
         )
-    strategy = "".join(part.capitalize() for part in str(patching.strategy).split("_"))
+    strategy = pascal_case(str(patching.strategy))
     return sagemaker.CfnCluster.AutoPatchConfigProperty(patching_strategy=strategy, deployment_config=how), None

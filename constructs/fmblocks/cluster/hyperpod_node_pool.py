@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any, cast
 
 from aws_cdk import aws_eks_v2 as eks
-from constructs import Construct
+from constructs import Construct, IDependable
 
 from fmblocks._edge import check_arguments, fault, instance_types, typed
 from fmblocks.catalog import normalise
 from fmblocks.cluster.eks_gpu_node_group import TAINTS
 from fmblocks.cluster.hyperpod_eks_cluster import HyperPodEksCluster
+from fmblocks.cluster.hyperpod_ready import HyperPodReady
 from fmblocks.cluster.karpenter_node_pool import DISRUPTION
 from fmblocks.compute import rules as compute_rules  # noqa: F401  registers FMB-09
 from fmblocks.findings import FindingsError
@@ -20,8 +21,8 @@ class HyperPodNodePool(Construct):
     """A node class over one instance group, and the pool that starts its nodes, up to a number.
 
     The group is one of the cluster's with ``count=0``: Karpenter starts its nodes, on demand, and ends those that stay
-    empty for ten minutes. The kinds come with the cluster. Source: SageMaker AI Developer Guide, *Create a NodeClass*,
-    *Create a NodePool*.
+    empty for ten minutes. The kinds come some time after the cluster, and are waited for. Source: SageMaker AI
+    Developer Guide, *Create a NodeClass*, *Create a NodePool*.
 
     Args:
         cluster: made with ``karpenter=True``.
@@ -29,6 +30,7 @@ class HyperPodNodePool(Construct):
         group_name: of the instance group; the pool has the same name.
         instance_type: of the group.
         max_count: nodes at most.
+        after: a wait for Karpenter. Default: one of its own.
 
     Attributes:
         manifest: both objects.
@@ -48,6 +50,7 @@ class HyperPodNodePool(Construct):
         group_name: str,
         instance_type: str,
         max_count: int,
+        after: IDependable | None = None,
     ) -> None:
         super().__init__(scope, id)
         known, name = instance_types(self), normalise(instance_type)
@@ -94,4 +97,6 @@ class HyperPodNodePool(Construct):
                 },
             ],
         )
-        self.manifest.node.add_dependency(cluster.resource)
+        self.manifest.node.add_dependency(
+            after or HyperPodReady(self, "KarpenterReady", cluster=cluster, karpenter=True)
+        )

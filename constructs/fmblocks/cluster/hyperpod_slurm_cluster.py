@@ -20,7 +20,7 @@ from fmblocks.cluster.hyperpod_cluster import (
 from fmblocks.cluster.hyperpod_instance_group import SlurmInstanceGroup, plain
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
 from fmblocks.cluster.settings import NodeProvisioning, NodeRecovery, Orchestrator
-from fmblocks.storage.accounting_database import IAccountingDatabase
+from fmblocks.storage.accounting_database import AccountingDatabase, IAccountingDatabase
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
 from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem
 
@@ -53,6 +53,8 @@ class HyperPodSlurmCluster(HyperPodCluster):
         accounting_database: what Slurm's accounting is kept in, with continuous provisioning (rule FMB-109) and an
             image of 2026-09 or later. The controller alone may read its secret, with a role of its own. Default: a
             database on the controller, which goes with it.
+        controller_role: assumed by the controller, with a database; it gets what the nodes' role gets, and the secret.
+            Default: a new role.
         cluster_name: a name blocks replacement. Default: chosen by CloudFormation.
 
     Attributes:
@@ -85,6 +87,7 @@ class HyperPodSlurmCluster(HyperPodCluster):
         volume_kms_key: kms.IKey | None = None,
         execution_role: iam.IRole | None = None,
         accounting_database: IAccountingDatabase | None = None,
+        controller_role: iam.IRole | None = None,
         cluster_name: str | None = None,
     ) -> None:
         node_recovery = member(NodeRecovery, node_recovery, "node_recovery")
@@ -107,7 +110,8 @@ class HyperPodSlurmCluster(HyperPodCluster):
                 "lustre_zone": file_system.availability_zone if file_system else None,
             },
             # The secret is the scheduler's: what runs on the other nodes is people's code.
-            controller_role=accounting_database is not None,
+            own_controller_role=accounting_database is not None,
+            controller_role=controller_role,
         )
         given = {"node_provisioning": node_provisioning, "accounting_database_given": accounting_database is not None}
         check_arguments(
@@ -141,6 +145,9 @@ class HyperPodSlurmCluster(HyperPodCluster):
             slurm = sagemaker.CfnCluster.ClusterOrchestratorSlurmConfigProperty(slurm_config_strategy="Managed")
         elif accounting_database is not None:
             accounting_database.grant_read_secret(self.controller_role)
+            if isinstance(accounting_database, AccountingDatabase):
+                for group in security_groups:
+                    accounting_database.add_client(f"Nodes{group.node.addr[-8:]}", group, scope=self)
             slurm = sagemaker.CfnCluster.ClusterOrchestratorSlurmConfigProperty(
                 # Without a name: HyperPod names the schema after the cluster. Slurm refuses one that was another's.
                 accounting_database=sagemaker.CfnCluster.ClusterAccountingDatabaseProperty(

@@ -37,7 +37,7 @@ def questions(training: Training, primary: str, account: Account) -> Iterator[Qu
             lambda: _add_ons(training, account),
         )
     if training.orchestrator.hyperpod:
-        passes = "HyperPod's quotas of the types are large enough; nodes of a plan count in another"
+        passes = "HyperPod's quotas of the types are large enough"
         yield Question("HP-24", "training.node_groups", passes, lambda: _quotas(training, account))
         for index, group in enumerate(training.node_groups):
             if group.capacity.training_plan_arn is not None:
@@ -77,12 +77,12 @@ def _add_ons(training: Training, account: Account) -> Iterator[Result]:
 
 def _quotas(training: Training, account: Account) -> Iterator[Result]:
     needed: Counter[str] = Counter()
+    planned: Counter[str] = Counter()
     for group in training.node_groups:
-        own = group.role is NodeRole.SYSTEM  # instances of the account itself
-        if group.capacity.mode is not CapacityMode.TRAINING_PLAN and not own:
-            needed[f"ml.{group.instance_type} for cluster usage"] += group.count
-    if not needed:
-        return
+        if group.role is NodeRole.SYSTEM:
+            continue  # instances of the account itself
+        counted = planned if group.capacity.mode is CapacityMode.TRAINING_PLAN else needed
+        counted[f"ml.{group.instance_type} for cluster usage"] += group.count
     pages = account.service_quotas.get_paginator("list_service_quotas").paginate(ServiceCode="sagemaker")
     given = {one["QuotaName"]: one["Value"] for page in pages for one in page["Quotas"]}
     for name, count in sorted(needed.items()):
@@ -93,6 +93,10 @@ def _quotas(training: Training, account: Account) -> Iterator[Result]:
             text = f"{name}: have {given[name]:g}, need {count}"
             hint = "ask for more in Service Quotas: it is not EC2's quota"
             yield Result("HP-24", Outcome.FAIL, "training.node_groups", text, hint)
+    for name, count in sorted(planned.items()):
+        if given.get(name, 0) < count:
+            text = f"{name}: have {given.get(name, 0):g}, and the plan's nodes are {count}: AWS's texts disagree"
+            yield Result("TP-08", Outcome.WARN, "training.node_groups", text, "ask for as many in Service Quotas")
 
 
 def _plan(group: NodeGroup, zone: str, where: str, account: Account) -> Iterator[Result]:

@@ -68,6 +68,15 @@ class Group(Protocol):
     def training_plan_arn(self) -> str | None: ...
 
 
+class Checked(Group, Protocol):
+    """A node group of HyperPod with EKS, as the rules over several of them see it."""
+
+    @property
+    def provisioned_by(self) -> Provisioner: ...
+    @property
+    def deep_health_checks(self) -> Sequence[DeepHealthCheck]: ...
+
+
 class OfEks(Group, Protocol):
     """A node group of EKS as the rules over several of them see it."""
 
@@ -366,7 +375,8 @@ def continuous_slurm(*, node_provisioning: NodeProvisioning) -> Iterator[Violati
     """AWS's own texts disagree whether Slurm takes continuous provisioning."""
     if node_provisioning is NodeProvisioning.CONTINUOUS:
         text = "the API text says that continuous is for EKS only, the HyperPod guide allows it with Slurm"
-        yield Violation("node_provisioning", text, "use standard unless you have seen it work in your account")
+        hint = "use standard where you do without accounting_database, or see it work in your account first"
+        yield Violation("node_provisioning", text, hint)
 
 
 @rule("HP-13")
@@ -608,6 +618,14 @@ def group_name(*, name: str) -> Iterator[Violation]:
         yield Violation("name", text, "rename the group")
 
 
+@rule("FMB-116")
+def partition_name(*, orchestrator: Orchestrator, name: str) -> Iterator[Violation]:
+    """A group's partition has its name, and Slurm takes ``default``, in any case, for what holds for all partitions."""
+    if orchestrator is Orchestrator.HYPERPOD_SLURM and name.lower() == "default":
+        text = f"{name} names no partition in slurm.conf, but the defaults of all"
+        yield Violation("name", text, "rename the group")
+
+
 @rule("HP-09")
 def vpc_config(*, subnet_count: int, security_group_count: int) -> Iterator[Violation]:
     """A cluster stands in 1 to 16 subnets, and its nodes carry 1 to 5 groups."""
@@ -775,6 +793,7 @@ def karpenter_group_of_hyperpod(
     provisioned_by: Provisioner,
     capacity: Capacity,
     min_count: int | None,
+    alternative_instance_types: Sequence[str],
     deep_health_checks: Sequence[DeepHealthCheck],
     every_type: Sequence[str],
     types: catalog.Types,
@@ -788,6 +807,11 @@ def karpenter_group_of_hyperpod(
     if min_count is not None:
         text = f"{min_count} is not read with provisioned_by karpenter: nodes come when pods ask for them"
         yield Violation("min_count", text, "leave it out")
+    if alternative_instance_types:
+        text = (
+            f"{', '.join(alternative_instance_types)} cannot be used with provisioned_by karpenter: a pool has one type"
+        )
+        yield Violation("alternative_instance_types", text, "leave it out, or make a group of each")
     if deep_health_checks:
         text = f"{', '.join(deep_health_checks)} cannot be used with provisioned_by karpenter"
         yield Violation("deep_health_checks", text, "leave it out")
@@ -804,6 +828,56 @@ _AGENT_REGIONS = frozenset(
         "eu-west-2", "sa-east-1", "us-east-1", "us-east-2", "us-west-1", "us-west-2",
     }
 )  # fmt: skip
+
+
+@rule("FMB-112")
+def nodes_of_add_ons(
+    *, orchestrator: Orchestrator, kubernetes: Kubernetes | None, node_groups: Sequence[Checked]
+) -> Iterator[Violation]:
+    """HyperPod's add-ons need a node that runs within the hour: not asked for by pods, and not tried first."""
+    if orchestrator is not Orchestrator.HYPERPOD_EKS or kubernetes is None or not kubernetes.hyperpod_add_ons:
+        return
+    soon = [
+        group
+        for group in node_groups
+        if group.role is not NodeRole.SYSTEM
+        and group.count > 0
+        and group.provisioned_by is not Provisioner.KARPENTER
+        and not group.deep_health_checks
+    ]
+    if not soon:
+        names = ", ".join(kubernetes.hyperpod_add_ons)
+        text = f"{names} are installed on a node of HyperPod, and none runs within the hour that CloudFormation waits"
+        hint = "add a small group: count 1 or more, not by karpenter, without deep_health_checks"
+        yield Violation("kubernetes.hyperpod_add_ons", text, hint)
+
+
+@rule("FMB-113")
+def chart_beside(*, kubernetes: Kubernetes | None) -> Iterator[Violation]:
+    """The folder of the chart stands below the project file's: what is in it is replaced."""
+    path = Path(kubernetes.dependency_chart.path) if kubernetes else Path("x")
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        text = f"{path} is not below the project file's folder, and `fmblocks chart pull` replaces it"
+        yield Violation("kubernetes.dependency_chart.path", text, "write one like charts/hyperpod")
+
+
+@rule("FMB-114")
+def images_of_the_chart(*, orchestrator: Orchestrator, closed: bool) -> Iterator[Violation]:
+    """HyperPod's chart brings images of public registries, which no mirror of ours stands for."""
+    if closed and orchestrator is Orchestrator.HYPERPOD_EKS:
+        text = "is 0, and parts of HyperPod's chart pull images from public registries"
+        hint = "mirror them and name them in kubernetes.dependency_chart.values"
+        yield Violation("network.nat_gateways", text, hint)
+
+
+@rule("FMB-115")
+def lustre_of_restricted_groups(*, capacity_gib: int, throughput: int) -> Iterator[Violation]:
+    """HyperPod makes the file system of a restricted group, of some sizes."""
+    if not 1200 <= capacity_gib <= 100800:
+        text = f"{capacity_gib} is not between 1200 and 100800"
+        yield Violation("lustre_capacity_gib", text, "change it")
+    if not 125 <= throughput <= 1000:
+        yield Violation("lustre_throughput_mbps_per_tib", f"{throughput} is not between 125 and 1000", "change it")
 
 
 @rule("FMB-102")
@@ -1277,7 +1351,8 @@ def pcs_blocks(
 SCRIPTS = ("HP-08",)
 # Of one group, on HyperPod, at both edges.
 HYPERPOD_GROUP = (
-    "FMB-19", "FMB-28", "FMB-96", "HP-03", "HP-04", "HP-05", "HP-13", "HP-16", "HP-18", "TP-01", "TP-03", "X-02",
+    "FMB-116", "FMB-19", "FMB-28", "FMB-96", "HP-03", "HP-04", "HP-05", "HP-13", "HP-16", "HP-18", "TP-01", "TP-03",
+    "X-02",
 )  # fmt: skip
 GROUP = (*HYPERPOD_GROUP, "FMB-101", "FMB-16", "FMB-33", "FMB-43", "FMB-98")
 GROUP_CONSTRUCT = (*HYPERPOD_GROUP, "HP-01")
@@ -1290,11 +1365,24 @@ HYPERPOD = ("HP-02",)
 SLURM = ("HP-11", "HP-12")
 CLUSTER = (*HYPERPOD, *SLURM)
 TRAINING = (
-    "EKS-03", "FMB-100", "FMB-23", "FMB-33", "FMB-42", "FMB-78", "FMB-81", "FMB-82", "FMB-83", "FMB-90", "FMB-91",
-    "FMB-97", "FMB-99", "HP-19", "HP-28", "PCS-02", "PCS-07", "PCS-10",
+    "EKS-03", "FMB-100", "FMB-112", "FMB-113", "FMB-23", "FMB-33", "FMB-42", "FMB-78", "FMB-81", "FMB-82", "FMB-83",
+    "FMB-90", "FMB-91", "FMB-97", "FMB-99", "HP-19", "HP-28", "PCS-02", "PCS-07", "PCS-10",
 )  # fmt: skip
 # About keys that stand outside training.
-WHOLE = ("EKS-01", "FMB-102", "FMB-107", "FMB-109", "FMB-79", "FMB-80", "FMB-84", "FMB-92", "HP-29", "PCS-01", "REG-02")
+WHOLE = (
+    "EKS-01",
+    "FMB-102",
+    "FMB-107",
+    "FMB-109",
+    "FMB-114",
+    "FMB-79",
+    "FMB-80",
+    "FMB-84",
+    "FMB-92",
+    "HP-29",
+    "PCS-01",
+    "REG-02",
+)
 # Of a PCS cluster, at the construct.
 PCS_CONSTRUCT = ("FMB-90", "FMB-91", "PCS-02", "PCS-10")
 PCS_TEMPLATE_CONSTRUCT = ("FMB-44", "FMB-89")

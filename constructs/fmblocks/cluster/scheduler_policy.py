@@ -9,6 +9,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from constructs import Construct
 
 from fmblocks._edge import check_arguments, typed
+from fmblocks.cluster import rules  # noqa: F401  registers HP-01
 from fmblocks.cluster.hyperpod_cluster import IHyperPodCluster
 from fmblocks.governance import rules as governance_rules  # noqa: F401  registers FMB-106
 from fmblocks.governance.settings import Priority
@@ -28,7 +29,7 @@ class SchedulerPolicy(cdk.Resource):
         fair_share: whether teams get idle capacity by their weights. Default: True.
 
     Raises:
-        FindingsError: rule FMB-106.
+        FindingsError: rules FMB-106, HP-01.
     """
 
     @typed
@@ -44,7 +45,8 @@ class SchedulerPolicy(cdk.Resource):
     ) -> None:
         super().__init__(scope, id)
         classes = [Priority.model_construct(name=name, weight=weight) for name, weight in (priorities or {}).items()]
-        check_arguments(self, ("FMB-106",), {"priorities": classes, "task_governance": True})
+        told = {"priorities": classes, "task_governance": True, "name": policy_name}
+        check_arguments(self, ("FMB-106", "HP-01"), told, names={"name": "policy_name"})
         self.resource = sagemaker.CfnClusterSchedulerConfig(
             self,
             "Resource",

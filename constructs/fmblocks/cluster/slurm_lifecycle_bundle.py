@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import aws_cdk as cdk
 from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
@@ -23,6 +24,7 @@ from fmblocks.compute.boot import shell_function
 from fmblocks.compute.launch_profile import as_script, launch_profile
 from fmblocks.governance import rules as governance_rules  # noqa: F401  registers FMB-105
 from fmblocks.governance.settings import Team, User
+from fmblocks.guard.judgement import USER_NUMBERS
 
 _SCRIPTS = Path(__file__).with_name("lifecycle")
 _SHELL = "# shellcheck shell=bash\n"
@@ -67,6 +69,8 @@ class SlurmLifecycleBundle(LifecycleBundle):
         users: who works on the nodes. Default: none.
         accounts: of Slurm, with the share of each, or None for Slurm's default. Default: none.
         lustre_mount_path: where nodes mount Lustre. Default: they do not.
+        open_directories: of Lustre, like ``/checkpoints``, where everybody writes, and nobody removes what is somebody
+            else's. Links to S3 belong to root otherwise. Default: none.
         home_mount_path: where nodes mount home directories. Default: they do not.
         types: of the compute nodes, for launch profiles. Default: none.
         path: a folder with scripts of your own. Default: none.
@@ -86,6 +90,7 @@ class SlurmLifecycleBundle(LifecycleBundle):
         users: Sequence[SlurmUser] = (),
         accounts: Mapping[str, int | None] | None = None,
         lustre_mount_path: str | None = None,
+        open_directories: Sequence[str] = (),
         home_mount_path: str | None = None,
         types: Sequence[str] = (),
         path: str | Path | None = None,
@@ -97,8 +102,12 @@ class SlurmLifecycleBundle(LifecycleBundle):
             "teams": [Team.model_construct(name=name) for name in shares],
             "slurm": True,
             "kubernetes_teams": False,
+            "task_governance": False,
+            "admins": (),
+            "nodes": {},
+            "types": instance_types(scope),
         }
-        check_arguments(scope, ("FMB-105",), told, names={"access.users": "users"})
+        check_arguments(scope, ("FMB-103", "FMB-105"), told, names={"access.users": "users", "teams": "accounts"})
         if path is not None:
             own = {"path": str(path), "on_init_complete": on_init_complete or ""}
             check_arguments(scope, rules.SCRIPTS, own)
@@ -116,10 +125,15 @@ class SlurmLifecycleBundle(LifecycleBundle):
                     "FMBLOCKS_HOME": home_mount_path or "",
                     "FMBLOCKS_OWN": on_init_complete or "",
                 },
+                opened=sorted(set(open_directories)) if lustre_mount_path else (),
                 kinds=kinds,
                 own=Path(path) if path is not None else None,
             )
             super().__init__(scope, id, bucket=bucket, path=folder, on_init_complete=f"{NodeRole.COMPUTE}.sh")
+        # `fmblocks guard` compares them: in the scripts nobody sees a number change.
+        made = self.resource.node.default_child
+        assert isinstance(made, cdk.CfnResource)
+        made.add_metadata(USER_NUMBERS, {one.name: one.uid for one in users})
 
     def entry(self, role: NodeRole) -> str:
         """The script that HyperPod starts on nodes of a role."""
@@ -132,6 +146,7 @@ def _compose(
     users: Sequence[SlurmUser],
     shares: Mapping[str, int | None],
     settings: Mapping[str, str],
+    opened: Sequence[str],
     kinds: Sequence[InstanceType],
     own: Path | None,
 ) -> None:
@@ -147,6 +162,7 @@ def _compose(
     (folder / "users").write_text("".join(rows), encoding="utf-8")
     rows = [f"{name}\t{'' if share is None else share}\n" for name, share in sorted(shares.items())]
     (folder / "accounts").write_text("".join(rows), encoding="utf-8")
+    (folder / "open").write_text("".join(f"{path}\n" for path in opened), encoding="utf-8")
     for kind in kinds:
         if launch_profile(kind):
             (folder / "profiles").mkdir(exist_ok=True)

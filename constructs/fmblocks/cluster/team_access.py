@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from aws_cdk import aws_eks_v2 as eks
@@ -36,20 +37,19 @@ _ABROAD: tuple[tuple[str, tuple[str, ...], tuple[str, ...]], ...] = (
 )
 
 
-class TeamAccess(Construct):
-    """An access entry for each member, and a role in the team's namespace: jobs, logs, shells in their own pods.
+def team_group(team_name: str) -> str:
+    """What the people of a team are in Kubernetes."""
+    return f"fmblocks:team:{team_name}"
 
-    Nothing of other teams, no nodes, no roles. Members need no policy of EKS beside it.
+
+class TeamMembers(Construct):
+    """An access entry for each person, with the groups they are in: somebody who changes teams keeps theirs.
+
+    People need no policy of EKS beside it.
 
     Args:
-        cluster: with a kubectl provider and access entries.
-        team_name: of the group fmblocks:team:<name>, to which members belong.
-        namespace: that exists once ``after`` is made.
-        members: ARNs of IAM roles and users by a name that stays; each of one team only.
-        after: what makes the namespace. Default: it is there.
-
-    Attributes:
-        entries: by member.
+        cluster: with access entries.
+        members: names of teams by the ARN of an IAM role or user.
 
     Raises:
         FindingsError: an ARN is a token: access entries are named after them.
@@ -62,26 +62,53 @@ class TeamAccess(Construct):
         id: str,
         *,
         cluster: eks.ICluster | eks.Cluster,
-        team_name: str,
-        namespace: str,
-        members: Mapping[str, str],
-        after: IDependable | None = None,
+        members: Mapping[str, Sequence[str]],
     ) -> None:
         super().__init__(scope, id)
-        group = f"fmblocks:team:{team_name}"
-        self.entries = {}
-        for name, arn in sorted(members.items()):
+        for arn, teams in sorted(members.items()):
             if unresolved(arn):
                 text = "is a token: the access entry could have no name that stays"
-                raise FindingsError([fault(f"members.{name}", text, "write the ARN")])
-            self.entries[name] = eks.CfnAccessEntry(
+                raise FindingsError([fault("members", text, "write the ARN")])
+            # After the ARN, which is the entry's name: two of one principal cannot be, not even for a moment.
+            eks.CfnAccessEntry(
                 self,
-                f"Member-{name}",
+                hashlib.sha256(arn.encode()).hexdigest()[:8],
                 cluster_name=cluster.cluster_name,
                 principal_arn=arn,
                 type="STANDARD",
-                kubernetes_groups=[group],
+                kubernetes_groups=[team_group(team) for team in teams],
             )
+
+
+class TeamAccess(Construct):
+    """A role in the team's namespace for its group: jobs, logs, shells in its own pods; and sight of nodes and queues.
+
+    :class:`TeamMembers` says who is in the group. Nothing of other namespaces is given; what pods may do on a node is
+    Kubernetes' own matter (*Pod Security Standards*), and a file system that is mounted is everybody's.
+
+    Args:
+        cluster: with a kubectl provider and access entries.
+        team_name: of the group fmblocks:team:<name>.
+        namespace: that exists once ``after`` is made.
+        after: what makes the namespace. Default: it is there.
+
+    Attributes:
+        group_name: of the team's people.
+    """
+
+    @typed
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        cluster: eks.ICluster | eks.Cluster,
+        team_name: str,
+        namespace: str,
+        after: IDependable | None = None,
+    ) -> None:
+        super().__init__(scope, id)
+        group = self.group_name = team_group(team_name)
         self.manifest = eks.KubernetesManifest(
             self,
             "Role",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
 
@@ -84,12 +83,19 @@ def teams_fit(
     """Teams have names of their own; on Kubernetes they need task governance, and quotas of types that are there."""
     if teams and not slurm and not task_governance:
         text = "are given, but nothing here would keep them apart"
-        yield Violation("teams", text, "use hyperpod-slurm, or hyperpod-eks with hyperpod_add_ons: [task_governance]")
+        hint = "on hyperpod-eks write training.kubernetes.hyperpod_add_ons: [task_governance], else use hyperpod-slurm"
+        yield Violation("teams", text, hint)
         return
-    for name, times in Counter(team.name for team in teams).items():
-        if times > 1:
-            yield Violation("teams", f"{times} teams are called {name}", "give each a name of its own")
+    names = [team.name for team in teams]
     for at, team in enumerate(teams):
+        if names.index(team.name) != at:
+            yield Violation(f"teams[{at}].name", f"{team.name} is named twice", "give each a name of its own")
+        if slurm and team.name == "root":
+            text = "root is Slurm's own account, above all others"
+            yield Violation(f"teams[{at}].name", text, "rename the team")
+        if not re.fullmatch(_LABEL, team.name):
+            text = f"{team.name} is no name of a team: up to 40 small letters, digits and inner hyphens"
+            yield Violation(f"teams[{at}].name", text, "rename it")
         where, weight, limit = f"teams[{at}]", team.fair_share_weight, team.borrow_limit_percentage
         if weight is not None and not 0 <= weight <= 100:
             yield Violation(f"{where}.fair_share_weight", f"{weight} is not between 0 and 100", "0 is the least urgent")
@@ -114,7 +120,8 @@ def _quotas(where: str, quotas: Sequence[Quota], nodes: Mapping[str, int], types
         yield Violation(f"{where}.quotas", f"{len(quotas)} are more than the 15 of a team", "name fewer types")
     for at, one in enumerate(quotas):
         key = f"{where}.quotas[{at}]"
-        if one.instance_type not in nodes:
+        # A type that nobody knows is told where the group names it.
+        if one.instance_type not in nodes and all(name in types for name in nodes):
             listed = ", ".join(sorted(nodes)) or "none"
             yield Violation(f"{key}.instance_type", f"no group has {one.instance_type}", f"known here: {listed}")
         if [other.instance_type for other in quotas].index(one.instance_type) != at:
@@ -138,28 +145,28 @@ def quotas_within_the_cluster(*, teams: Sequence[Team], nodes: Mapping[str, int]
     """What all teams have together is there: more is promised twice."""
     for name, count in nodes.items():
         kind = types.get(name)
-        each = {
-            "count": 1,
-            "accelerators": kind.accelerator_count if kind else 0,
-            "vcpus": kind.vcpus if kind else None,
-        }
-        for amount, per_node in each.items():
-            if not per_node:
-                continue
-            given = [getattr(one, amount) or 0 for team in teams for one in team.quotas if one.instance_type == name]
-            if sum(given) > count * per_node:
-                text = f"{sum(given)} {amount} of {name} together, and the groups have {count * per_node}"
-                yield Violation("teams", text, "lower some, or let teams borrow")
+        each = {"count": 1, "accelerators": 0, "vcpus": 0, "memory_gib": 0}
+        if kind is not None:
+            each |= {"accelerators": kind.accelerator_count}
+            each |= {"vcpus": kind.vcpus or 0, "memory_gib": kind.memory_gib or 0}
+        given = [one for team in teams for one in team.quotas if one.instance_type == name]
+        promised = sum(
+            (getattr(one, amount) or 0) / per_node for one in given for amount, per_node in each.items() if per_node
+        )
+        if promised > count:
+            text = f"{promised:g} nodes of {name} are promised together, and the groups have {count}"
+            yield Violation("teams", text, "lower some, or let teams borrow")
 
 
 @rule("FMB-105")
 def users_fit(
-    *, users: Sequence[User], teams: Sequence[Team], slurm: bool, kubernetes_teams: bool
+    *, users: Sequence[User], admins: Sequence[str], teams: Sequence[Team], slurm: bool, kubernetes_teams: bool
 ) -> Iterator[Violation]:
     """Users have a name and a number for ever on Slurm, an IAM principal on Kubernetes, and a team that is there."""
     if users and not slurm and not kubernetes_teams:
-        text = "are given, but nothing here lets them in"
-        yield Violation("access.users", text, "use hyperpod-slurm, or hyperpod-eks with teams; access.admins else")
+        if not teams:  # else FMB-103 says what is missing
+            text = "are given, but nothing here lets them in"
+            yield Violation("access.users", text, "use hyperpod-slurm, or hyperpod-eks with teams; access.admins else")
         return
     names, numbers = [one.name for one in users], [one.uid for one in users]
     known = [team.name for team in teams]
@@ -191,13 +198,26 @@ def users_fit(
         for required in ("principal_arn", "account"):
             if getattr(one, required) is None:
                 yield Violation(f"{key}.{required}", "is required on Kubernetes", "give it")
+        if one.principal_arn in admins:
+            text = f"{one.principal_arn} is among access.admins: an access entry has one principal"
+            yield Violation(f"{key}.principal_arn", text, "leave it out in one of the two")
         if one.principal_arn in [other.principal_arn for other in users[:at]] and one.principal_arn:
             text = f"{one.principal_arn} is somebody else's: an access entry has one principal"
             yield Violation(f"{key}.principal_arn", text, "give each their own")
 
 
-# Accounts of HyperPod's and Ubuntu's images that people might think of.
-_TAKEN = frozenset({"root", "ubuntu", "slurm", "munge", "mysql", "ssm-user", "nobody", "daemon"})
+# Accounts and groups of HyperPod's and Ubuntu's images, which have numbers of their own.
+_TAKEN = frozenset(
+    {
+        "root", "ubuntu", "slurm", "munge", "mysql", "ssm-user", "nobody", "daemon", "docker", "backup", "mail", "list",
+        "man", "news", "games", "proxy", "sync", "uucp", "www-data", "irc", "gnats", "adm", "sudo", "admin", "users",
+        "staff", "video", "render", "audio", "disk", "kvm", "lp", "operator", "plugdev", "shadow", "src", "sys", "tape",
+        "tty", "utmp", "voice", "bin", "cdrom", "dialout", "dip", "fax", "floppy", "input", "crontab", "messagebus",
+        "syslog", "sshd", "systemd-network", "systemd-resolve", "systemd-timesync", "tcpdump", "landscape", "pollinate",
+        "tss", "uuidd", "lxd", "netdev", "nvidia-persistenced", "dcgm", "prometheus",
+    }
+)  # fmt: skip
+_LABEL = r"[a-z0-9]([a-z0-9-]{0,38}[a-z0-9])?"
 _PRINCIPAL = r"arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/[\w+=,.@/-]+"
 
 
@@ -205,7 +225,7 @@ _PRINCIPAL = r"arn:aws[a-z-]*:iam::[0-9]{12}:(role|user)/[\w+=,.@/-]+"
 def priorities_fit(*, priorities: Sequence[Priority], task_governance: bool) -> Iterator[Violation]:
     """Priorities come with task governance, up to 10, each once, from 0 to 100."""
     if priorities and not task_governance:
-        hint = "use hyperpod-eks with hyperpod_add_ons: [task_governance], or leave it out"
+        hint = "on hyperpod-eks write training.kubernetes.hyperpod_add_ons: [task_governance], else leave it out"
         yield Violation("priorities", "are not read without task governance", hint)
         return
     if len(priorities) > 10:
@@ -214,6 +234,9 @@ def priorities_fit(*, priorities: Sequence[Priority], task_governance: bool) -> 
     for at, one in enumerate(priorities):
         if names.index(one.name) != at:
             yield Violation(f"priorities[{at}].name", f"{one.name} is named twice", "name each once")
+        if not re.fullmatch(_LABEL, one.name):
+            text = f"{one.name} is no name of a class: up to 40 small letters, digits and inner hyphens"
+            yield Violation(f"priorities[{at}].name", text, "rename it")
         if not 0 <= one.weight <= 100:
             text = f"{one.weight} is not between 0 and 100"
             yield Violation(f"priorities[{at}].weight", text, "100 goes first")

@@ -27,6 +27,8 @@ from fmblocks.guard.templates import (
 _FILE_SYSTEM = "AWS::FSx::FileSystem"
 # What stacks of fmblocks tell each other.
 PREFIX = "/fmblocks/"
+# Key of a resource's metadata: the numbers of Linux users by their names.
+USER_NUMBERS = "fmblocks:user-numbers"
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ def judge(stacks: Sequence[StackChange], *, allow: Collection[str] = ()) -> list
             named = replace(change, causes=_named(change.causes, inputs(stack.new)))
             findings += _of_change(stack, stack.old, named, changes.values())
         findings += _lost_policies(stack.old, stack.new)
+        findings += _changed_numbers(stack.old, stack.new)
     left = [one for one in findings if not _allowed(one, allow)]
     return sorted(left, key=lambda finding: finding.severity)
 
@@ -194,6 +197,21 @@ def _lost_policies(old: Template, new: Template) -> Iterator[Finding]:
                 yield _finding(guarded.rule, Severity.WARNING, path, text, "a later change would delete it")
 
 
+def _changed_numbers(old: Template, new: Template) -> Iterator[Finding]:
+    """Numbers of Linux users, which are no property of anything: files belong to them (rule FMB-108)."""
+    for id, before in resources(old).items():
+        told, now = (one.get("Metadata", {}).get(USER_NUMBERS, {}) for one in (before, resources(new).get(id, {})))
+        for name in sorted(set(told) & set(now)):
+            if told[name] != now[name]:
+                text = f"the number of {name} would go from {told[name]} to {now[name]}, and files belong to numbers"
+                yield _finding("FMB-108", Severity.ERROR, construct_path(old, id), text, f"write {told[name]}")
+        former = {number: name for name, number in told.items()}
+        for name in sorted(set(now) - set(told)):
+            if (owner := former.get(now[name])) is not None and owner != name:
+                text = f"{name} would get {now[name]}, the number of {owner}, and with it {owner}'s files"
+                yield _finding("FMB-108", Severity.ERROR, construct_path(old, id), text, "take a number of its own")
+
+
 def _in_place(kind: str, path: str, before: Template, after: Template) -> Iterator[Finding]:
     """What is lost although the resource stays."""
     for key, rule, text in _LESS.get(kind, ()):
@@ -212,6 +230,7 @@ def _in_place(kind: str, path: str, before: Template, after: Template) -> Iterat
             text = f"the nodes of {', '.join(sorted(gone))} would end, with what they run"
             yield _finding("FMB-49", Severity.WARNING, path, text, "wait for their jobs")
         yield from _of_instance_groups(path, before, after)
+        yield from _of_hyperpod(path, before, after)
     if kind == _FILE_SYSTEM:
         yield from _of_file_system(path, before, after)
     if kind == "AWS::EKS::Cluster":
@@ -250,6 +269,7 @@ _STAYS = {
     "SlurmConfig/NodeType": "role",
     "InstanceType": "instance type",
 }
+_UNDOCUMENTED = {"ExecutionRole": "the role", "TrainingPlanArn": "the training plan"}
 
 
 def _of_instance_groups(path: str, before: Template, after: Template) -> Iterator[Finding]:
@@ -260,10 +280,32 @@ def _of_instance_groups(path: str, before: Template, after: Template) -> Iterato
             if _part(old[name], key) != _part(new[name], key):
                 text = f"{noun} of {name} would change, and a group keeps them"
                 yield _finding("FMB-108", Severity.ERROR, path, text, "add a group with another name, then take it out")
+        less = [_number(_part(one, "InstanceCount")) for one in (old[name], new[name])]
+        if less[0] is not None and less[1] is not None and less[1] < less[0]:
+            text = f"{less[0] - less[1]} of the {less[0]} nodes of {name} would end, with what they run"
+            yield _finding("FMB-108", Severity.WARNING, path, text, "wait for their jobs")
+        for key, noun in _UNDOCUMENTED.items():
+            if _part(old[name], key) != _part(new[name], key):
+                text = f"{noun} of {name} would change: what becomes of its nodes is not documented"
+                yield _finding("FMB-108", Severity.WARNING, path, text, "wait for their jobs")
         key = "ImageReleaseVersion"
         if _part(old[name], key) != _part(new[name], key):
             text = f"the nodes of {name} get another image: their root volumes go, with what they run"
             yield _finding("FMB-108", Severity.WARNING, path, text, "wait for their jobs")
+
+
+_DATABASE = "Orchestrator/Slurm/AccountingDatabase"
+
+
+def _of_hyperpod(path: str, before: Template, after: Template) -> Iterator[Finding]:
+    """What AWS refuses, or does not say, about the cluster as a whole (rule FMB-108)."""
+    if at(before, _DATABASE) is not None and at(after, _DATABASE) is None:
+        text = "Slurm's accounting would go back to the controller, and HyperPod cannot"
+        yield _finding("FMB-108", Severity.ERROR, path, text, "keep storage.accounting_database")
+    modes = [str(at(one, "NodeProvisioningMode") or "Standard") for one in (before, after)]
+    if modes[0] != modes[1]:
+        text = f"node provisioning would go from {modes[0]} to {modes[1]}: what becomes of nodes is not documented"
+        yield _finding("FMB-108", Severity.WARNING, path, text, "try it on a cluster without jobs")
 
 
 def _part(group: Template, path: str) -> object:

@@ -49,7 +49,8 @@ class AccountingDatabase(cdk.Resource):
         vpc: of the subnets.
         vpc_subnets: private subnets in two zones at least.
         kms_key: encrypts database and secret.
-        clients: groups of the nodes that connect, by a name that becomes part of the rules' ids.
+        clients: groups of the nodes that connect, by a name that becomes part of the rules' ids. A
+            :class:`~fmblocks.HyperPodSlurmCluster` of the same app adds its own.
         engine_version: of Aurora MySQL, ``8.0.mysql_aurora.3.x.y``. Default: one that AWS lists at this release.
         min_capacity_acu: 0.5 to 256, in steps of 0.5. Default: 0.5.
         max_capacity_acu: as much or more. Default: 4.
@@ -102,17 +103,9 @@ class AccountingDatabase(cdk.Resource):
         self.security_group = ec2.SecurityGroup(
             self, "Group", vpc=vpc, description="MySQL from the nodes of Slurm", allow_all_outbound=False
         )
+        self._clients: list[ec2.ISecurityGroup] = []
         for name, group in (clients or {}).items():
-            ec2.CfnSecurityGroupIngress(
-                self.security_group,
-                f"{name}MySql",
-                group_id=self.security_group.security_group_id,
-                source_security_group_id=group.security_group_id,
-                ip_protocol="tcp",
-                from_port=_PORT,
-                to_port=_PORT,
-                description=f"MySQL from {name}",
-            )
+            self.add_client(name, group)
         major = engine_version.split(".mysql_aurora", 1)[0]
         self.cluster = rds.DatabaseCluster(
             self,
@@ -143,6 +136,28 @@ class AccountingDatabase(cdk.Resource):
         secret = self.cluster.secret
         assert secret is not None
         self._secret: secretsmanager.ISecret = secret
+
+    def add_client(self, name: str, group: ec2.ISecurityGroup, *, scope: Construct | None = None) -> None:
+        """Let nodes of ``group`` connect; once for each group, since EC2 refuses a rule that is there.
+
+        Args:
+            name: becomes part of the rule's id.
+            group: of the nodes.
+            scope: of the rule. Default: the security group.
+        """
+        if group.security_group_id in [one.security_group_id for one in self._clients]:
+            return
+        self._clients.append(group)
+        ec2.CfnSecurityGroupIngress(
+            scope or self.security_group,
+            f"{name}MySql",
+            group_id=self.security_group.security_group_id,
+            source_security_group_id=group.security_group_id,
+            ip_protocol="tcp",
+            from_port=_PORT,
+            to_port=_PORT,
+            description=f"MySQL from {name}",
+        )
 
     @property
     def endpoint(self) -> str:

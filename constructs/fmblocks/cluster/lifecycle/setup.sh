@@ -15,8 +15,8 @@ source "$here/settings.sh"
 # shellcheck source=/dev/null
 source "$here/parts.sh"
 
-log() {
-  printf '%s fmblocks %s\n' "$(date -u +%FT%TZ)" "$*" | tee -a "$root/var/log/fmblocks-lifecycle.log"
+log() { # not on standard output: what functions answer is read from there
+  printf '%s fmblocks %s\n' "$(date -u +%FT%TZ)" "$*" | tee -a "$root/var/log/fmblocks-lifecycle.log" >&2
 }
 
 mounted() { # HyperPod mounts file systems while scripts run already
@@ -62,11 +62,17 @@ add_user() { # the same number on every node, for ever: files belong to numbers
     return 1
   fi
   if [[ -z $there ]]; then
-    getent group "$name" >/dev/null || retry 3 5 groupadd --gid "$uid" "$name" || return 1
+    there=$(getent group "$name" | cut -d: -f3)
+    if [[ -n $there && $there != "$uid" ]]; then
+      log "$name is a group of the image, with the number $there: give the user another name"
+      return 1
+    fi
+    [[ -n $there ]] || retry 3 5 groupadd --gid "$uid" "$name" || return 1
     retry 3 5 useradd --uid "$uid" --gid "$uid" --home-dir "$home" --no-create-home --shell /bin/bash "$name" || return 1
   fi
-  # Of all nodes that see the directory one makes it.
-  if mkdir -m 0750 "$root$home" 2>/dev/null; then
+  # Of all nodes that see the directory one makes it; one that went in the middle leaves it to the next.
+  mkdir -m 0750 "$root$home" 2>/dev/null || true
+  if [[ $(stat -c %u "$root$home") != "$uid" ]]; then
     cp -rn "$root/etc/skel/." "$root$home" 2>/dev/null || true
     chown -R "$uid:$uid" "$root$home" || return 1
   fi
@@ -84,11 +90,25 @@ add_key() {
   chmod 0600 "$folder/authorized_keys" && chown -R "$uid:$uid" "$folder"
 }
 
+open_directories() { # FSx gives what it links to root; people write checkpoints as themselves
+  local path
+  [[ -s $here/open ]] || return 0
+  mounted "$FMBLOCKS_LUSTRE" || return 1
+  while IFS= read -r path; do
+    # Like /tmp: nobody takes away what is somebody else's.
+    mkdir -p "$root$FMBLOCKS_LUSTRE$path" && chmod 1777 "$root$FMBLOCKS_LUSTRE$path" || return 1
+  done <"$here/open"
+}
+
+cluster_is_known() { # before the controller has registered the daemon answers, with nothing
+  [[ -n $("$slurm/bin/sacctmgr" -nP show cluster format=cluster) ]]
+}
+
 accounts() { # who works for which team, in Slurm's database; the daemon may come up after this script began
-  local name weight uid account failed=0
+  local name weight uid account old failed=0
   local sacctmgr=$slurm/bin/sacctmgr
   [[ -s $here/accounts || -s $here/users ]] || return 0
-  retry 30 10 "$sacctmgr" --noheader --parsable2 show cluster || return 1
+  retry 30 10 cluster_is_known || return 1
   while IFS=$'\t' read -r name weight; do
     if [[ -z $("$sacctmgr" -nP show account "$name" format=account) ]]; then
       "$sacctmgr" -i add account "$name" Description="$name" Organization="$name" ${weight:+Fairshare="$weight"} || failed=1
@@ -99,8 +119,16 @@ accounts() { # who works for which team, in Slurm's database; the daemon may com
   done <"$here/accounts"
   while IFS=$'\t' read -r name uid account; do
     [[ -n $account ]] || continue
-    [[ -n $("$sacctmgr" -nP show association where user="$name" account="$account" format=user) ]] ||
+    if [[ -z $("$sacctmgr" -nP show association where user="$name" account="$account" format=user) ]]; then
       "$sacctmgr" -i add user "$name" Account="$account" DefaultAccount="$account" || failed=1
+      "$sacctmgr" -i modify user where name="$name" set DefaultAccount="$account" || true
+    fi
+    # Somebody who went to another team works for that one alone; accounts that others made stay.
+    for old in $("$sacctmgr" -nP show association where user="$name" format=account); do
+      if [[ $old != "$account" ]] && cut -f1 "$here/accounts" | grep -qx "$old"; then
+        "$sacctmgr" -i delete user where name="$name" account="$old" || failed=1
+      fi
+    done
   done <"$here/users"
   return "$failed"
 }
@@ -111,16 +139,27 @@ room_for_containers() { # images of tens of GB fill the root volume
     log "docker has a place for its data already"
     return 0
   fi
+  if [[ -n $(docker ps -q 2>/dev/null) ]]; then
+    log "containers run: docker's data stays where it is"
+    return 0
+  fi
   if systemctl cat dlami-nvme.service >/dev/null 2>&1; then # the image makes the volume while it boots
     retry 24 5 systemctl is-active -q dlami-nvme.service || true
   fi
   for FMBLOCKS_LOCAL in /opt/dlami/nvme /opt/sagemaker; do
     if mountpoint -q "$root$FMBLOCKS_LOCAL"; then
-      containers
+      containers && stays_after_reboot
       return
     fi
   done
   log "neither NVMe nor a second volume: containers stay on the root volume"
+}
+
+stays_after_reboot() { # scripts do not run then
+  local line="$FMBLOCKS_LOCAL/containerd /var/lib/containerd none bind,nofail,x-systemd.requires-mounts-for=$FMBLOCKS_LOCAL 0 0"
+  grep -qxF "$line" "$root/etc/fstab" || echo "$line" >>"$root/etc/fstab"
+  mkdir -p "$root/etc/systemd/system/docker.service.d" || return 1
+  printf '[Unit]\nRequiresMountsFor=%s\n' "$FMBLOCKS_LOCAL" >"$root/etc/systemd/system/docker.service.d/fmblocks.conf"
 }
 
 gpu_jobs() { # dcgm-exporter reads which job has which GPU; newer images bring this themselves
@@ -150,7 +189,8 @@ launch_profiles() { # the environment of jobs
 
 own_script() {
   [[ -n ${FMBLOCKS_OWN:-} ]] || return 0
-  (cd "$here/own" && bash "./$FMBLOCKS_OWN")
+  # As HyperPod would start it; the bucket knows no permissions of files.
+  (cd "$here/own" && chmod +x "$FMBLOCKS_OWN" && "./$FMBLOCKS_OWN")
 }
 
 failed=0
@@ -167,6 +207,7 @@ must() { # must NAME FUNCTION
 
 must "users" add_users
 if [[ $role == controller ]]; then
+  try "directories for everybody" open_directories
   try "accounts" accounts
 fi
 if [[ $role == compute ]]; then

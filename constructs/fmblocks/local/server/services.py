@@ -123,6 +123,11 @@ def _describe_cluster(request: Mapping[str, Any]) -> dict[str, Any]:
                 ],
                 "VpcConfig": record.properties.get("VpcConfig"),
                 "NodeRecovery": record.properties.get("NodeRecovery"),
+                **(
+                    {"AutoScaling": {"Mode": "Enable", "AutoScalerType": "Karpenter", "Status": "InService"}}
+                    if record.properties.get("AutoScaling", {}).get("Mode") == "Enable"
+                    else {}
+                ),
             }
     raise ServiceError("ResourceNotFound", f"Cluster {request['ClusterName']} not found")
 
