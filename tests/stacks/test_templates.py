@@ -743,9 +743,9 @@ def test_the_reference_cluster(large: Synthesized) -> None:
     assert properties["NodeRecovery"] == "Automatic"
     assert properties["NodeProvisioningMode"] == "Continuous"
     # No strategy, which continuous provisioning refuses, and no name: HyperPod's own holds the cluster's id.
-    database = properties["Orchestrator"]["Slurm"].pop("AccountingDatabase")
-    assert properties["Orchestrator"] == {"Slurm": {}}
-    assert set(database) == {"Endpoint", "Port", "SecretArn"}
+    assert set(properties["Orchestrator"]) == {"Slurm"}
+    assert set(properties["Orchestrator"]["Slurm"]) == {"AccountingDatabase"}
+    assert set(properties["Orchestrator"]["Slurm"]["AccountingDatabase"]) == {"Endpoint", "Port", "SecretArn"}
     assert [group["InstanceGroupName"] for group in properties["InstanceGroups"]] == ["controller", "gpu", "login"]
     by_name = {group["InstanceGroupName"]: group for group in properties["InstanceGroups"]}
     assert by_name["gpu"]["InstanceType"] == "ml.p5en.48xlarge"
