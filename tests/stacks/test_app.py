@@ -112,8 +112,8 @@ def test_a_chart_that_is_not_there_is_refused_at_synth(root: Path, tmp_path: Pat
         SMALL.replace("[usw2-az2]", "[usw2-az2, usw2-az3], primary_availability_zone: usw2-az2")
         + "training: {orchestrator: hyperpod-eks, node_groups: [{name: gpu, instance_type: p5.48xlarge, count: 1}]}\n"
     )
-    del cdk_context["charts"]  # then they are beside the file
-    found = run(root, out, {**cdk_context, "project": str(file)})
+    context = {key: value for key, value in cdk_context.items() if key != "charts"}  # then they are beside the file
+    found = run(root, out, {**context, "project": str(file)})
     assert found.returncode == 1
     assert "error [FMB-23] training.kubernetes.dependency_chart.path" in found.stderr
     assert "run `fmblocks chart pull FILE`" in found.stderr
