@@ -210,13 +210,12 @@ class TrainingStack(cdk.Stack):
     def _bundle(self, training: Training, folder: Path) -> LifecycleBundle | None:
         scripts = training.lifecycle_scripts
         own = (folder / scripts.path, scripts.on_init_complete) if scripts else None
-        asked = own is not None or self._project.access.users or self._project.teams
-        if not asked:
-            return None  # the image alone: nothing to be fetched while a node boots
-        if training.orchestrator is Orchestrator.HYPERPOD_SLURM:
+        # On Kubernetes teams are nothing of the nodes.
+        people = self._project.access.users or self._project.teams
+        if training.orchestrator is Orchestrator.HYPERPOD_SLURM and (own or people):
             return self._slurm_bundle(training, own)
         if own is None:
-            return None  # on Kubernetes teams are nothing of the nodes
+            return None  # the image alone: nothing to be fetched while a node boots
         path, entry = own
         return LifecycleBundle(
             self, "LifecycleScripts", bucket=self._lifecycle_bucket(), path=path, on_init_complete=entry

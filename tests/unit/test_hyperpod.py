@@ -344,6 +344,20 @@ def slurm(stack: cdk.Stack, vpc: ec2.Vpc, fabric: Any, **more: Any) -> fm.HyperP
     )
 
 
+def test_on_kubernetes_only_administrators_log_in_to_nodes(
+    stack: cdk.Stack, imported: eks.ICluster, make: Make
+) -> None:
+    fm.HyperPodAccess(stack, "Access", cluster=make(), eks_cluster=imported)
+    policies = {id: json.dumps(one["Properties"]) for id, one in of(stack, "AWS::IAM::ManagedPolicy").items()}
+    (users,) = (text for id, text in policies.items() if id.startswith("AccessUsers"))
+    (admins,) = (text for id, text in policies.items() if id.startswith("AccessAdmins"))
+    assert "ssm:StartSession" in admins
+    assert "ssm:" not in users
+    for text in (users, admins):
+        assert "sagemaker:ListClusterNodes" in text
+        assert "eks:DescribeCluster" in text
+
+
 def test_the_secret_of_the_database_is_the_controllers(stack: cdk.Stack, vpc: ec2.Vpc, fabric: Any) -> None:
     key = kms.Key(stack, "Key")
     database = fm.AccountingDatabase(

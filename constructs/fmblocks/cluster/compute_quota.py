@@ -106,7 +106,8 @@ class ComputeQuota(cdk.Resource):
                 "nodes": dict.fromkeys((one.instance_type for one in named), 0),
                 "types": instance_types(self),
             },
-            names={"teams[0].quotas": "quotas", "teams[0]": "team"},
+            names={"teams[0].name": "team_name"}
+            | {f"teams[0].{key}": key for key in ("quotas", "borrow_limit_percentage", "fair_share_weight")},
         )
         # A generic resource takes part in tags by hand.
         self.tags = cdk.TagManager(cdk.TagType.STANDARD, "AWS::SageMaker::ComputeQuota", None)

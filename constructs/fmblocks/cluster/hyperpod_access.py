@@ -24,9 +24,10 @@ _ADMIN_ACTIONS = (
 class HyperPodAccess(Construct):
     """Two managed policies: attach them to roles of people, or to permission sets by their names.
 
-    Users see the cluster and log in to its nodes through Session Manager; with EKS they find the API server, where
-    access entries decide. Administrators reboot, replace and update nodes too. Neither changes what CloudFormation
-    made, and nobody comes in by SSH: no group lets it in.
+    Users see the cluster. With Slurm they log in to its nodes through Session Manager; with EKS they find the API
+    server, where access entries decide, and no node: whoever is on one reads what every team's pods hold there.
+    Administrators log in either way, and reboot, replace and update nodes. Neither changes what CloudFormation made,
+    and nobody comes in by SSH: no group lets it in.
 
     Sessions are not for instances of the account, its managed instances and its tasks. AWS documents no resource of a
     node of HyperPod, so which of its nodes cannot be said, the controller's among them, whose session can become root;
@@ -54,8 +55,12 @@ class HyperPodAccess(Construct):
         super().__init__(scope, id)
         self.users = iam.ManagedPolicy(self, "Users", description="Work on a HyperPod cluster")
         self.admins = iam.ManagedPolicy(self, "Admins", description="Look after a HyperPod cluster")
+        cluster.grant_sessions(self.admins)
+        if eks_cluster is None:
+            cluster.grant_sessions(self.users)
+        else:
+            cluster.grant_read(self.users)
         for policy in (self.users, self.admins):
-            cluster.grant_sessions(policy)
             policy.add_statements(
                 # The stack says which cluster it is: `fmblocks nodes` asks it.
                 iam.PolicyStatement(actions=["cloudformation:DescribeStacks"], resources=[cdk.Stack.of(self).stack_id])

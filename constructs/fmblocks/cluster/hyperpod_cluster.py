@@ -248,9 +248,9 @@ class HyperPodCluster(cdk.Resource):
         ]
         given = {**values, "node_groups": named, "instance_types": [*filter(_known, types)], "types": known}
         slurm = orchestrator is Orchestrator.HYPERPOD_SLURM
-        of_cluster = (*(rules.CLUSTER_CONSTRUCT if slurm else rules.EKS_CLUSTER_CONSTRUCT),)
-        of_cluster = (*of_cluster, *network_rules.NODES_CONSTRUCT)
-        check_arguments(self, of_cluster, given, names={"node_groups": "instance_groups"})
+        of_cluster: tuple[str, ...] = rules.CLUSTER_CONSTRUCT if slurm else rules.EKS_CLUSTER_CONSTRUCT
+        of_all = (*of_cluster, *network_rules.NODES_CONSTRUCT)
+        check_arguments(self, of_all, given, names={"node_groups": "instance_groups"})
         if slurm:
             typed_groups = [group for group in groups if not unresolved(group.instance_type)]
             mounted = {
@@ -432,7 +432,7 @@ def _grant_read(cluster_arn: str, grantee: iam.IGrantable) -> iam.Grant:
     return iam.Grant.add_to_principal(grantee=grantee, actions=list(_READ_ACTIONS), resource_arns=[cluster_arn])
 
 
-def session_target(cluster_arn: str, *, group: str = "*", instance: str = "*") -> str:
+def session_target(cluster_arn: str, *, group: str, instance: str) -> str:
     """What Session Manager calls a node: ``<cluster id>_<group>-<instance id>``."""
     return f"{cdk.Fn.select(1, cdk.Fn.split('/', cluster_arn))}_{group}-{instance}"
 

@@ -225,7 +225,7 @@ def _in_place(kind: str, path: str, before: Template, after: Template) -> Iterat
         text = "the key would be disabled: what it encrypted cannot be read"
         yield _finding("FMB-49", Severity.ERROR, path, text, "leave it enabled")
     if kind == "AWS::SageMaker::Cluster":
-        gone = _groups(before) - _groups(after)
+        gone = set(_by_name(before)) - set(_by_name(after))
         if gone:
             text = f"the nodes of {', '.join(sorted(gone))} would end, with what they run"
             yield _finding("FMB-49", Severity.WARNING, path, text, "wait for their jobs")
@@ -318,11 +318,6 @@ def _part(group: Template, path: str) -> object:
 def _by_name(cluster: Template) -> dict[str, Template]:
     listed = at(cluster, "InstanceGroups")
     return {str(one.get("InstanceGroupName")): one for one in listed} if isinstance(listed, list) else {}
-
-
-def _groups(cluster: Template) -> set[str]:
-    listed = at(cluster, "InstanceGroups")
-    return {str(one.get("InstanceGroupName")) for one in listed} if isinstance(listed, list) else set()
 
 
 def _of_file_system(path: str, before: Template, after: Template) -> Iterator[Finding]:
