@@ -24,22 +24,6 @@ CHART = CHARTS / "charts/hyperpod"
 
 
 @pytest.fixture
-def stack(cdk_context: dict[str, Any]) -> cdk.Stack:
-    app = cdk.App(context=cdk_context)
-    return cdk.Stack(app, "S", env=cdk.Environment(account="111122223333", region="us-west-2"))
-
-
-@pytest.fixture
-def vpc(stack: cdk.Stack) -> ec2.Vpc:
-    return ec2.Vpc(stack, "Vpc", availability_zones=["us-west-2a", "us-west-2b"])
-
-
-@pytest.fixture
-def fabric(stack: cdk.Stack, vpc: ec2.Vpc) -> fm.EfaSecurityGroup:
-    return fm.EfaSecurityGroup(stack, "Fabric", vpc=vpc)
-
-
-@pytest.fixture
 def imported(stack: cdk.Stack, vpc: ec2.Vpc) -> eks.ICluster:
     """A cluster that was there before."""
     return eks.Cluster.from_cluster_attributes(
