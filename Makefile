@@ -5,6 +5,8 @@ SHELL := /bin/bash
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 PROJECT ?= projects/slurm-p5en.yaml
+# What the project makes: a cluster to train on, endpoints, or both.
+STACKS ?= $(if $(shell grep -lE '^training:' $(PROJECT)),TrainingStack) $(if $(shell grep -lE '^inference:' $(PROJECT)),InferenceStack)
 # A local AWS runs no chart: where HyperPod's is not there, which `fmblocks chart pull` fetches, one of ours stands for it.
 CHARTS ?= $(if $(wildcard $(dir $(PROJECT))charts/hyperpod/Chart.yaml),,-c charts=tests/charts)
 # Two machines' worth of work fits two cores; pytest-xdist takes the number.
@@ -45,20 +47,20 @@ node_modules/.done: .venv/.done package-lock.json
 	npm ci --silent
 	touch $@
 
-deploy-local: setup ## put TrainingStack into a local AWS (PROJECT=projects/….yaml picks another project)
+deploy-local: setup ## put the project (TrainingStack, InferenceStack) into a local AWS (PROJECT=projects/….yaml picks another project)
 	@echo "== deploying $(PROJECT) into a local AWS; nothing leaves this machine"
-	$(IN_LOCAL_AWS) npx cdk deploy TrainingStack -c project=$(PROJECT) $(CHARTS) --progress events
+	$(IN_LOCAL_AWS) npx cdk deploy $(STACKS) -c project=$(PROJECT) $(CHARTS) --progress events
 	@printf '%s\n' '' \
-	  '== TrainingStack is deployed, in the local AWS. Look around with any AWS tool, for example' \
+	  '== deployed: $(strip $(STACKS)), in the local AWS. Look around with any AWS tool, for example' \
 	  '   .venv/bin/fmblocks local run -- npx cdk list --long -c project=$(PROJECT) $(CHARTS)' \
 	  '   .venv/bin/fmblocks local run --project $(PROJECT) -- python docs/examples/look_around.py $(PROJECT)' \
 	  '   .venv/bin/fmblocks local run --project $(PROJECT) -- aws fsx describe-file-systems   (with the AWS CLI)' \
 	  '== In a real account, with credentials in the environment and the account bootstrapped:' \
-	  '   npx cdk deploy TrainingStack -c project=$(PROJECT)' \
-	  '== make destroy-local PROJECT=$(PROJECT) removes TrainingStack again; with ALL=1 all stacks: a CapacityStack bills until then'
+	  '   npx cdk deploy $(strip $(STACKS)) -c project=$(PROJECT)' \
+	  '== make destroy-local PROJECT=$(PROJECT) removes it again; with ALL=1 all stacks: a CapacityStack bills until then'
 
-destroy-local: setup ## remove TrainingStack from the local AWS; ALL=1 unlocks and removes all stacks
-	$(IN_LOCAL_AWS) npx cdk destroy TrainingStack -c project=$(PROJECT) $(CHARTS) --force
+destroy-local: setup ## remove it from the local AWS; ALL=1 unlocks and removes all stacks
+	$(IN_LOCAL_AWS) npx cdk destroy $(STACKS) -c project=$(PROJECT) $(CHARTS) --force
 ifeq ($(ALL),1)
 	$(IN_LOCAL_AWS) python docs/examples/unlock.py $(PROJECT)
 	$(IN_LOCAL_AWS) npx cdk destroy --all -c project=$(PROJECT) $(CHARTS) --force

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from fmblocks.cluster.device_plugins import DevicePlugins as DevicePlugins
     from fmblocks.cluster.eks_cluster import EksAddOn
     from fmblocks.cluster.eks_cluster import EksCluster as EksCluster
+    from fmblocks.cluster.eks_cluster_access import EksClusterAccess as EksClusterAccess
     from fmblocks.cluster.eks_gpu_node_group import EksGpuNodeGroup as EksGpuNodeGroup
     from fmblocks.cluster.eks_launch_template import EksLaunchTemplate as EksLaunchTemplate
     from fmblocks.cluster.hyperpod_access import HyperPodAccess as HyperPodAccess
@@ -93,6 +94,12 @@ if TYPE_CHECKING:
     from fmblocks.observability.metrics_workspace import IMetricsWorkspace as IMetricsWorkspace
     from fmblocks.observability.metrics_workspace import MetricsWorkspace as MetricsWorkspace
     from fmblocks.project import Project as Project
+    from fmblocks.serving.hyperpod_inference_operator import HyperPodInferenceOperator as HyperPodInferenceOperator
+    from fmblocks.serving.hyperpod_model_endpoint import HyperPodModelEndpoint as HyperPodModelEndpoint
+    from fmblocks.serving.keda import Keda as Keda
+    from fmblocks.serving.leader_worker_sets import LeaderWorkerSets as LeaderWorkerSets
+    from fmblocks.serving.model_endpoint import ModelEndpoint as ModelEndpoint
+    from fmblocks.serving.settings import Endpoint as Endpoint
     from fmblocks.storage.accounting_database import AccountingDatabase as AccountingDatabase
     from fmblocks.storage.accounting_database import IAccountingDatabase
     from fmblocks.storage.data_bucket import DataBucket as DataBucket
@@ -104,6 +111,8 @@ if TYPE_CHECKING:
     from fmblocks.storage.lustre_file_system import ILustreFileSystem as ILustreFileSystem
     from fmblocks.storage.lustre_file_system import LustreFileSystem as LustreFileSystem
     from fmblocks.storage.lustre_security_group import LustreSecurityGroup as LustreSecurityGroup
+    from fmblocks.storage.model_store import IModelStore
+    from fmblocks.storage.model_store import ModelStore as ModelStore
     from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem as IOpenZfsFileSystem
     from fmblocks.storage.open_zfs_file_system import OpenZfsFileSystem as OpenZfsFileSystem
     from fmblocks.storage.open_zfs_security_group import OpenZfsSecurityGroup as OpenZfsSecurityGroup
@@ -119,6 +128,15 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "Endpoint": "serving.settings",
+    "HyperPodModelEndpoint": "serving.hyperpod_model_endpoint",
+    "HyperPodInferenceOperator": "serving.hyperpod_inference_operator",
+    "ModelEndpoint": "serving.model_endpoint",
+    "LeaderWorkerSets": "serving.leader_worker_sets",
+    "Keda": "serving.keda",
+    "EksClusterAccess": "cluster.eks_cluster_access",
+    "IModelStore": "storage.model_store",
+    "ModelStore": "storage.model_store",
     "TeamMembers": "cluster.team_access",
     "DeepHealthCheck": "cluster.settings",
     "HyperPodAccess": "cluster.hyperpod_access",
@@ -255,10 +273,12 @@ __all__ = [
     "EfaSecurityGroup",
     "EksAddOn",
     "EksCluster",
+    "EksClusterAccess",
     "EksGpuNodeGroup",
     "EksInstanceGroup",
     "EksLaunchTemplate",
     "EksMetricsCollector",
+    "Endpoint",
     "EndpointAccess",
     "Finding",
     "FindingsError",
@@ -270,7 +290,9 @@ __all__ = [
     "HyperPodCluster",
     "HyperPodDependencies",
     "HyperPodEksCluster",
+    "HyperPodInferenceOperator",
     "HyperPodInstanceGroup",
+    "HyperPodModelEndpoint",
     "HyperPodNodePool",
     "HyperPodReady",
     "HyperPodSlurmCluster",
@@ -280,6 +302,7 @@ __all__ = [
     "IHyperPodCluster",
     "ILustreFileSystem",
     "IMetricsWorkspace",
+    "IModelStore",
     "IOpenZfsFileSystem",
     "IPcsCluster",
     "IQueuedNodes",
@@ -288,9 +311,11 @@ __all__ = [
     "InterfaceType",
     "Karpenter",
     "KarpenterNodePool",
+    "Keda",
     "KubeRay",
     "Kueue",
     "Launch",
+    "LeaderWorkerSets",
     "LifecycleBundle",
     "LogBucket",
     "LustreAlarms",
@@ -301,6 +326,8 @@ __all__ = [
     "LustreVolume",
     "Match",
     "MetricsWorkspace",
+    "ModelEndpoint",
+    "ModelStore",
     "NetworkInterface",
     "NetworkInterfaceType",
     "NodePatching",

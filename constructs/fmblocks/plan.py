@@ -13,8 +13,11 @@ from typing import TYPE_CHECKING
 from fmblocks.capacity.settings import CapacityMode
 from fmblocks.catalog import InstanceType, Types
 from fmblocks.cluster.rules import addresses_per_node, interfaces_of
-from fmblocks.cluster.settings import NodeGroup, NodeRole, Orchestrator, Provisioner
+from fmblocks.cluster.settings import Cluster, NodeGroup, NodeRole, Orchestrator, Provisioner
 from fmblocks.rulebook import entries
+from fmblocks.serving.figures import Figures, figures
+from fmblocks.serving.nodes import served_nodes
+from fmblocks.serving.rules import group_of
 
 if TYPE_CHECKING:
     from fmblocks.project import Project
@@ -22,6 +25,7 @@ if TYPE_CHECKING:
 _GIB_PER_TIB = 1024
 # EC2 keeps five addresses of every subnet (VPC User Guide, *Subnet CIDR blocks*).
 _KEPT_ADDRESSES = 5
+_ONE_PLANE = "the control plane of EKS, by the hour, and its logs"
 _PRECISIONS = ("bf16", "fp8", "fp4")
 
 
@@ -53,6 +57,7 @@ class Plan:
         checkpoint_gb: size of a checkpoint, in GB.
         checkpoint_seconds: writing it at the throughput of the file system.
         staging_seconds: reading the data set into the file system, at its throughput.
+        endpoints: what fits into a replica, by endpoint, or by half of one.
         quotas: what the account must allow.
         bills_while_idle: what costs money while no job runs.
         advice: notes of the rule book that this project should know, as id and text.
@@ -72,6 +77,7 @@ class Plan:
     checkpoint_gb: float | None
     checkpoint_seconds: float | None
     staging_seconds: float | None
+    endpoints: dict[str, Figures]
     quotas: tuple[Quota, ...]
     bills_while_idle: tuple[str, ...]
     advice: tuple[tuple[str, str], ...]
@@ -97,11 +103,9 @@ def make_plan(
         dataset_tib: TiB to stage. Default: no data set.
     """
     types = project.instance_types
-    training = project.training
-    groups = [group for group in (training.groups if training else ()) if group.count]
-    interfaces = (
-        sum(group.count * _interfaces(training.orchestrator, group, types) for group in groups) if training else 0
-    )
+    of_clusters = [(cluster, group) for cluster in project.clusters.values() for group in cluster.groups if group.count]
+    groups = [group for _, group in of_clusters]
+    interfaces = sum(group.count * _interfaces(cluster.orchestrator, group, types) for cluster, group in of_clusters)
     paired = [(group, types[group.instance_type]) for group in groups]
     accelerated = [(group, kind) for group, kind in paired if kind.accelerator_count]
     with_efa = [(group, kind) for group, kind in paired if kind.max_efa_interfaces]
@@ -123,10 +127,25 @@ def make_plan(
         checkpoint_gb=checkpoint / 1e9 if checkpoint else None,
         checkpoint_seconds=checkpoint / (mbps * 1e6) if checkpoint and mbps else None,
         staging_seconds=dataset / (mbps * 1e6) if dataset and mbps else None,
-        quotas=_quotas(groups, types, interfaces, hyperpod=bool(training and training.orchestrator.hyperpod)),
-        bills_while_idle=tuple(_bills(project, groups)),
+        endpoints=dict(_endpoints(project)),
+        quotas=_quotas(of_clusters, types, interfaces),
+        bills_while_idle=tuple(_bills(project, of_clusters)),
         advice=tuple((id, entries()[id].rule) for id in _advice(project, groups)),
     )
+
+
+def _endpoints(project: Project) -> Iterable[tuple[str, Figures]]:
+    cluster = project.serving_cluster
+    if project.inference is None or cluster is None:
+        return
+    nodes = served_nodes(cluster, project.instance_types)
+    for endpoint in project.inference.endpoints:
+        for half, role in endpoint.roles().items():
+            group = group_of(role, nodes, project.instance_types)
+            if group is not None:
+                kind = project.instance_types[group.instance_type]
+                name = f"{endpoint.name} {half}".rstrip()
+                yield name, figures(endpoint, kind, role.accelerators_per_replica or 0)
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
@@ -157,11 +176,13 @@ def lustre_mbps(project: Project) -> float | None:
 
 def _node_addresses(project: Project, types: Types) -> int:
     """Of the primary zone's nodes."""
-    training, primary = project.training, project.network.primary
-    if training is None:
-        return 0
-    here = [group for group in training.groups if (group.availability_zone or primary) == primary]
-    return sum(group.count * addresses_per_node(training.orchestrator, group, types) for group in here)
+    primary = project.network.primary
+    return sum(
+        group.count * addresses_per_node(cluster.orchestrator, group, types)
+        for cluster in project.clusters.values()
+        for group in cluster.groups
+        if (group.availability_zone or primary) == primary
+    )
 
 
 def _interfaces(orchestrator: Orchestrator, group: NodeGroup, types: Types) -> int:
@@ -170,12 +191,12 @@ def _interfaces(orchestrator: Orchestrator, group: NodeGroup, types: Types) -> i
     return len(interfaces_of(orchestrator, group, types))
 
 
-def _quotas(groups: Sequence[NodeGroup], types: Types, interfaces: int, *, hyperpod: bool) -> tuple[Quota, ...]:
+def _quotas(groups: Sequence[tuple[Cluster, NodeGroup]], types: Types, interfaces: int) -> tuple[Quota, ...]:
     by_name: Counter[str] = Counter()
-    for group in groups:
+    for cluster, group in groups:
         vcpus = types[group.instance_type].vcpus
         # System nodes beside HyperPod's are instances of the account itself.
-        if hyperpod and group.role is not NodeRole.SYSTEM:
+        if cluster.orchestrator.hyperpod and group.role is not NodeRole.SYSTEM:
             by_name[f"SageMaker: ml.{group.instance_type} for cluster usage"] += group.count
         elif group.capacity.mode is not CapacityMode.CAPACITY_BLOCK and vcpus is not None:  # a block counts in none
             family = group.instance_type.split(".")[0]
@@ -185,9 +206,8 @@ def _quotas(groups: Sequence[NodeGroup], types: Types, interfaces: int, *, hyper
     return (*needed, Quota("VPC: network interfaces per Region", "L-DF5E4CA3", interfaces))
 
 
-def _bills(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
-    training = project.training
-    for group in groups:
+def _bills(project: Project, groups: Sequence[tuple[Cluster, NodeGroup]]) -> Iterable[str]:
+    for cluster, group in groups:
         if group.capacity.mode is CapacityMode.TRAINING_PLAN:
             yield f"{group.name}: {group.count} × {group.instance_type}, paid with the training plan"
         elif group.capacity.create is not None:
@@ -198,13 +218,14 @@ def _bills(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
             yield f"{group.name}: {group.count} × {group.instance_type}, paid with the Capacity Block"
         elif group.provisioned_by is Provisioner.KARPENTER:
             yield f"{group.name}: up to {group.count} × {group.instance_type}, while pods ask for them"
-        elif training is not None and training.orchestrator is Orchestrator.PCS and group.min_count == 0:
+        elif cluster.orchestrator is Orchestrator.PCS and group.min_count == 0:
             yield f"{group.name}: up to {group.count} × {group.instance_type}, while jobs ask for them"
         else:
             yield f"{group.name}: {group.count} × {group.instance_type}, from creation to destruction"
-    if training is not None and training.orchestrator.kubernetes:
-        yield "the control plane of EKS, by the hour, and its logs"
-    if training is not None and training.orchestrator is Orchestrator.PCS:
+    orchestrators = [cluster.orchestrator for cluster in project.clusters.values()]
+    if planes := sum(orchestrator.kubernetes for orchestrator in orchestrators):
+        yield f"{planes} control planes of EKS, by the hour, and their logs" if planes > 1 else _ONE_PLANE
+    if Orchestrator.PCS in orchestrators:
         yield "the controller of PCS, by the hour and size, and its accounting"
     if nat := project.network.nat_gateways:
         yield f"{nat} NAT gateway{'s' if nat > 1 else ''}, by the hour and by the GB"
@@ -228,11 +249,12 @@ def _advice(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:
     types = {group.instance_type for group in groups}
     if any(group.capacity.mode is CapacityMode.TRAINING_PLAN for group in groups):
         yield from ("TP-05", "TP-09")
-    if project.training is not None and project.training.orchestrator is Orchestrator.EKS:
+    orchestrators = {cluster.orchestrator for cluster in project.clusters.values()}
+    if Orchestrator.EKS in orchestrators:
         yield "EFA-22"
         if any(group.capacity.mode is CapacityMode.CAPACITY_BLOCK for group in groups):
             yield "CB-12"
-    if project.training is not None and project.training.orchestrator is Orchestrator.HYPERPOD_EKS:
+    if Orchestrator.HYPERPOD_EKS in orchestrators:
         yield "HP-23"
     if types & {"p4d.24xlarge", "p4de.24xlarge"}:
         yield "EFA-16"

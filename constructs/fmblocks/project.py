@@ -27,7 +27,7 @@ from fmblocks.capacity import rules as capacity_rules
 from fmblocks.catalog import Types, merged
 from fmblocks.catalog.settings import CatalogEntry
 from fmblocks.cluster import rules as cluster_rules
-from fmblocks.cluster.settings import HyperPodAddOn, Kubernetes, NodeGroup, NodeRole, Orchestrator, Training
+from fmblocks.cluster.settings import Cluster, HyperPodAddOn, Kubernetes, NodeGroup, NodeRole, Orchestrator, Training
 from fmblocks.compute import rules as compute_rules
 from fmblocks.document import Document, Location, path_text, read
 from fmblocks.findings import RULES, Finding, FindingsError, Severity, check, not_a_member
@@ -39,6 +39,9 @@ from fmblocks.network.settings import Network
 from fmblocks.observability import rules as observability_rules
 from fmblocks.observability.settings import Collector, Observability
 from fmblocks.rulebook import entries
+from fmblocks.serving import rules as serving_rules
+from fmblocks.serving.nodes import served_nodes
+from fmblocks.serving.settings import Inference, ServingCluster
 from fmblocks.settings import Name, Settings, Text, snake_case
 from fmblocks.storage import rules as storage_rules
 from fmblocks.storage.settings import Lustre, Storage
@@ -53,12 +56,15 @@ PROJECT_ONLY = PROJECT_RULES | {
 _LATER = "this version does not build it yet: leave the key out"
 
 
+# What each cluster of a project stands in.
+STACKS_OF_CLUSTERS = {"training": "TrainingStack", "inference": "InferenceStack"}
+
+
 class Project(Settings):
     """A whole project file."""
 
     FOREIGN: ClassVar = {
         "foundation": _LATER,
-        "inference": _LATER,
         "budget": _LATER,
         "project": "the key is name",
         "fleets": "write training: {node_groups: […]}",
@@ -74,6 +80,7 @@ class Project(Settings):
     network: Network
     storage: Storage = Storage()
     training: Annotated[Training | None, Field(description="absent: no TrainingStack")] = None
+    inference: Annotated[Inference | None, Field(description="absent: no InferenceStack")] = None
     access: Access = Access()
     teams: Annotated[tuple[Team, ...], Field(description="quotas (Kubernetes), accounts (Slurm)")] = ()
     priorities: Annotated[tuple[Priority, ...], Field(description="of work, on Kubernetes")] = ()
@@ -85,6 +92,32 @@ class Project(Settings):
     def instance_types(self) -> Types:
         """The catalogue with what the project adds to it."""
         return merged(entry.row() for entry in self.catalog)
+
+    @property
+    def clusters(self) -> dict[str, Cluster]:
+        """The clusters that are made, by the key of the file."""
+        found: dict[str, Cluster] = {}
+        if self.training is not None:
+            found["training"] = self.training
+        if self.inference is not None and self.inference.cluster is ServingCluster.OWN:
+            found["inference"] = self.inference
+        return found
+
+    @property
+    def serving_cluster(self) -> Cluster | None:
+        """The cluster that endpoints run on."""
+        if self.inference is not None and self.inference.cluster is ServingCluster.TRAINING:
+            return self.training
+        return self.inference
+
+    @property
+    def linked_lustre(self) -> Lustre | None:
+        """The Lustre file system with every link that it gets: that of the model store, too."""
+        lustre, store = self.storage.lustre, self.storage.model_store
+        if lustre is None or store is None or store.lustre_path is None:
+            return lustre
+        links = (*lustre.data_repository_associations, store.link)
+        return lustre.model_copy(update={"data_repository_associations": links})
 
     @property
     def suppressed(self) -> frozenset[str]:
@@ -193,7 +226,7 @@ def _check(project: Project, folder: Path, now: datetime | None, charts: Path) -
         "account": project.account,
         "region": project.region,
         "availability_zones": project.network.zones,
-        "orchestrator": project.training.orchestrator if project.training else None,
+        "orchestrator": _watched(project),
     }
     yield from check(observability_rules.OBSERVABILITY, watched, path="observability")
     if (grafana := project.observability.grafana) is not None:
@@ -206,8 +239,11 @@ def _check(project: Project, folder: Path, now: datetime | None, charts: Path) -
             "is not given, so the rules that compare zones, ARNs and offers with a region are skipped",
             "add region to have them checked",
         )
-    if project.storage.lustre is not None:
-        yield from _check_lustre(project, project.storage.lustre)
+    if (linked := project.linked_lustre) is not None:
+        for finding in _check_lustre(project, linked):
+            yield _of_store(finding, project)
+    store = {"model_store": project.storage.model_store, "lustre_given": project.storage.lustre is not None}
+    yield from check(("FMB-133",), store, path="storage")
     yield from check(("FMB-69",), _fields(project.storage.buckets), path="storage.buckets")
     if (home := project.storage.home) is not None:
         lustre = project.storage.lustre
@@ -222,15 +258,82 @@ def _check(project: Project, folder: Path, now: datetime | None, charts: Path) -
         }
         yield from check(storage_rules.ACCOUNTING_PROJECT, stands, path="storage")
     yield from check(governance_rules.PEOPLE, _people(project))
-    if project.training is not None:
-        yield from _check_training(project, project.training, charts)
-        for index, group in enumerate(project.training.node_groups):
-            yield from _check_group(project, project.training, group, f"training.node_groups[{index}]", now)
-        if (scripts := project.training.lifecycle_scripts) is not None:
-            where = "training.lifecycle_scripts"
+    for key, cluster in project.clusters.items():
+        yield from _check_cluster(project, key, cluster, charts)
+        for index, group in enumerate(cluster.node_groups):
+            yield from _check_group(project, cluster, group, f"{key}.node_groups[{index}]", now)
+        if (scripts := cluster.lifecycle_scripts) is not None:
+            where = f"{key}.lifecycle_scripts"
             outside = check(("FMB-18",), {"scripts": scripts.path}, path=where)
             values = {"path": str(folder / scripts.path), "on_init_complete": scripts.on_init_complete}
             yield from outside or check(cluster_rules.SCRIPTS, values, path=where)
+    if project.inference is not None:
+        yield from _check_inference(project, project.inference)
+
+
+def _serving_charts(project: Project, cluster: Cluster) -> bool:
+    """Whether endpoints bring charts: KEDA, LeaderWorkerSet. On HyperPod the operator does."""
+    endpoints = project.inference.endpoints if project.inference else ()
+    roles = [role for endpoint in endpoints for role in endpoint.roles().values()]
+    return not cluster.orchestrator.hyperpod and any(
+        role.autoscaling is not None or (role.nodes_per_replica or 1) > 1 for role in roles
+    )
+
+
+def _check_inference(project: Project, inference: Inference) -> Iterator[Finding]:
+    training, types = project.training, project.instance_types
+    values = {
+        **_fields(inference),
+        "given": _given(inference),
+        "training": training.orchestrator if training else None,
+    }
+    yield from check(serving_rules.INFERENCE, values, path="inference")
+    own = inference.cluster is ServingCluster.OWN
+    names = {
+        "training_groups": {group.name for group in training.node_groups if group.role is not NodeRole.SYSTEM}
+        if training
+        else set(),
+        "inference_groups": [group.name for group in inference.node_groups] if own else [],
+    }
+    yield from check(("FMB-118",), names)
+    cluster = project.serving_cluster
+    if cluster is None or not cluster.orchestrator.kubernetes:
+        return  # FMB-117
+    groups = [group for group in cluster.groups if group.role is not NodeRole.SYSTEM]
+    kubernetes = cluster.kubernetes or Kubernetes()
+    watched = cluster.orchestrator is Orchestrator.EKS and project.observability.collector is Collector.AGENTS
+    values = {
+        "endpoints": inference.endpoints,
+        "nodes": served_nodes(cluster, types),
+        "zones": {group.name: group.availability_zone or project.network.primary for group in groups},
+        "types": types,
+        "orchestrator": cluster.orchestrator,
+        # On a cluster of its own it is switched on with the first endpoint that asks for it.
+        "tiered_storage_on": cluster.orchestrator.hyperpod and (own or cluster.tiered_storage is not None),
+        "metrics_collected": watched or HyperPodAddOn.OBSERVABILITY in kubernetes.hyperpod_add_ons,
+        "model_store_given": project.storage.model_store is not None,
+        "lustre_given": project.storage.lustre is not None,
+        "region": project.region,
+    }
+    yield from check(serving_rules.ENDPOINTS, values, path="inference")
+    for index, endpoint in enumerate(inference.endpoints):
+        of_one = {**values, **_fields(endpoint), "endpoint": endpoint}
+        yield from check(serving_rules.ENDPOINT, of_one, path=f"inference.endpoints[{index}]")
+
+
+def _watched(project: Project) -> Orchestrator | None:
+    """Whose metrics ``collector`` is about: those of EKS, where agents are built."""
+    found = [cluster.orchestrator for cluster in project.clusters.values()]
+    return Orchestrator.EKS if Orchestrator.EKS in found else next(iter(found), None)
+
+
+def _of_store(finding: Finding, project: Project) -> Finding:
+    """A finding about the link of the model store names what the user wrote."""
+    written = len(project.storage.lustre.data_repository_associations) if project.storage.lustre else 0
+    ours = f"storage.lustre.data_repository_associations[{written}]"
+    if not finding.path.startswith(ours):
+        return finding
+    return replace(finding, path="storage.model_store.lustre_path")
 
 
 def _people(project: Project) -> dict[str, object]:
@@ -295,21 +398,24 @@ def _check_lustre(project: Project, lustre: Lustre) -> Iterator[Finding]:
             "bucket_versioned": link.bucket_versioned or link.bucket is None,  # created ones are
         }
         yield from check(storage_rules.ASSOCIATION_PROJECT, told, path=f"{where}.data_repository_associations[{index}]")
-    if project.training is not None:
-        mounted = {**values, "node_groups": project.training.node_groups, "types": project.instance_types}
-        if project.training.orchestrator.kubernetes:  # whose pods mount over TCP, whatever the type
-            told = {"orchestrator": project.training.orchestrator, "efa_enabled": lustre.efa_enabled}
+    # Pods mount over TCP, whatever the type; where nodes mount too, theirs is the say.
+    reads = sorted(project.clusters.values(), key=lambda cluster: cluster.orchestrator.kubernetes)
+    if reads:
+        mounted = {**values, "node_groups": reads[0].node_groups, "types": project.instance_types}
+        if reads[0].orchestrator.kubernetes:
+            told = {"orchestrator": reads[0].orchestrator, "efa_enabled": lustre.efa_enabled}
             yield from check(("FMB-86", "X-06"), {**mounted, **told}, path=where)
         else:
             yield from check(storage_rules.CLIENTS, mounted, path=where)
 
 
-def _check_training(project: Project, training: Training, charts: Path) -> Iterator[Finding]:
-    kubernetes = training.kubernetes or Kubernetes()
+def _check_cluster(project: Project, key: str, cluster: Cluster, charts: Path) -> Iterator[Finding]:
+    kubernetes = cluster.kubernetes or Kubernetes()
     values = {
-        **_fields(training),
-        "given": _given(training),
-        "node_provisioning": training.provisioning,
+        **_fields(cluster),
+        "slurm": cluster.slurm if isinstance(cluster, Training) else None,
+        "given": _given(cluster),
+        "node_provisioning": cluster.provisioning,
         "cidr": project.network.ipv4_range,
         "availability_zones": project.network.zones,
         "primary": project.network.primary,
@@ -321,27 +427,41 @@ def _check_training(project: Project, training: Training, charts: Path) -> Itera
         "home_given": project.storage.home is not None,
         "accounting_database_given": project.storage.accounting_database is not None,
         "collected": project.observability.collector is Collector.AGENTS,
+        "serving_charts": cluster is project.serving_cluster and _serving_charts(project, cluster),
         "chart": str(charts / kubernetes.dependency_chart.path),
         "chart_values": json.loads(kubernetes.dependency_chart.values) if kubernetes.dependency_chart.values else None,
     }
     of_all: tuple[str, ...] = (*cluster_rules.TRAINING, *capacity_rules.TRAINING, *compute_rules.TRAINING)
-    of_all += cluster_rules.HYPERPOD if training.orchestrator.hyperpod else ()
-    of_all += cluster_rules.SLURM if training.orchestrator is Orchestrator.HYPERPOD_SLURM else ()
-    yield from check(of_all, values, path="training")
+    of_all += cluster_rules.HYPERPOD if cluster.orchestrator.hyperpod else ()
+    of_all += cluster_rules.SLURM if cluster.orchestrator is Orchestrator.HYPERPOD_SLURM else ()
+    yield from check(of_all, values, path=key)
     who = {"access.admins"} if project.access.admins else set()
     yield from check(("FMB-33",), {**values, "given": who})
-    yield from check(cluster_rules.WHOLE, values)
+    for finding in check(cluster_rules.WHOLE, values):
+        yield replace(finding, path=re.sub(r"^training\b", key, finding.path))
     for zone in project.network.zones:
-        here = [one for one in training.groups if (one.availability_zone or project.network.primary) == zone]
+        here = _groups_in(project, cluster, zone)
         if here and (size := private_subnet_size(project.network, zone)) is not None:
             primary = zone == project.network.primary
             values["storage_addresses"] = storage_addresses(project.storage) if primary else 0
+            values["others"] = {
+                name: sum(
+                    group.count * cluster_rules.addresses_per_node(other.orchestrator, group, project.instance_types)
+                    for group in _groups_in(project, other, zone)
+                )
+                for name, other in project.clusters.items()
+                if name != key
+            }
             whole = {**values, "node_groups": here, "zone": zone, "subnet_size": size}
-            yield from check(cluster_rules.PROJECT, whole, path="training")
+            yield from check(cluster_rules.PROJECT, whole, path=key)
+
+
+def _groups_in(project: Project, cluster: Cluster, zone: str) -> list[NodeGroup]:
+    return [one for one in cluster.groups if (one.availability_zone or project.network.primary) == zone]
 
 
 def _check_group(
-    project: Project, training: Training, group: NodeGroup, where: str, now: datetime | None
+    project: Project, cluster: Cluster, group: NodeGroup, where: str, now: datetime | None
 ) -> Iterator[Finding]:
     types = project.instance_types
     zone = group.availability_zone or project.network.primary
@@ -350,10 +470,10 @@ def _check_group(
         **_fields(group),
         "every_type": group.every_type,
         "given": _given(group),
-        "orchestrator": training.orchestrator,
-        "node_provisioning": training.provisioning,
+        "orchestrator": cluster.orchestrator,
+        "node_provisioning": cluster.provisioning,
         "capacity_mode": group.capacity.mode,
-        "emptied": training.orchestrator is not Orchestrator.PCS,
+        "emptied": cluster.orchestrator is not Orchestrator.PCS,
         "training_plan_arn": group.capacity.training_plan_arn,
         "placement_mode": group.placement.mode,
         "placement_group_name": group.placement.group_name,
@@ -370,7 +490,7 @@ def _check_group(
         "efa_enabled": bool(lustre and lustre.efa_enabled),
     }
     kinds = [types[name] for name in group.every_type if name in types]
-    elsewhere = group.availability_zone and training.orchestrator.hyperpod and group.role is not NodeRole.SYSTEM
+    elsewhere = group.availability_zone and cluster.orchestrator.hyperpod and group.role is not NodeRole.SYSTEM
     if elsewhere and any(kind.accelerator_count for kind in kinds):
         # Over EFA only types that have it read; the others pay for the way, and may.
         values["efa_enabled"] = values["efa_enabled"] and any(kind.max_efa_interfaces for kind in kinds)
@@ -378,11 +498,11 @@ def _check_group(
             text = f"{zone}: the file system {finding.message}"
             yield replace(finding, path=f"{where}.availability_zone", message=text)
     rules: tuple[str, ...] = cluster_rules.GROUP
-    if group.role is NodeRole.SYSTEM and training.orchestrator is Orchestrator.HYPERPOD_EKS:
+    if group.role is NodeRole.SYSTEM and cluster.orchestrator is Orchestrator.HYPERPOD_EKS:
         rules = cluster_rules.SYSTEM_GROUP
-    elif not training.orchestrator.hyperpod:
+    elif not cluster.orchestrator.hyperpod:
         rules = (*cluster_rules.EC2_GROUP, *capacity_rules.EC2_GROUP, *compute_rules.EC2_GROUP)
-        wired = {**values, "network_interfaces": cluster_rules.interfaces_of(training.orchestrator, group, types)}
+        wired = {**values, "network_interfaces": cluster_rules.interfaces_of(cluster.orchestrator, group, types)}
         found = check(compute_rules.INTERFACES, wired, path=where) if wired["network_interfaces"] else []
         if group.network_interfaces:
             yield from found

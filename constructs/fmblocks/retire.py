@@ -63,6 +63,11 @@ def steps(project: Project) -> Iterator[Step]:
         )
     # By their names: a stack that the file has lost is deployed all the same, and bills.
     yield Step(
+        "delete what serves",
+        "nodes, by the hour",
+        _delete_stack(name, "InferenceStack"),
+    )
+    yield Step(
         "delete the cluster",
         "nodes, by the hour",
         _delete_stack(name, "TrainingStack"),

@@ -50,6 +50,12 @@ def _number(value: object) -> object:
     return value
 
 
+def _decimal(value: object) -> object:
+    if isinstance(value, bool) or (isinstance(value, str) and not re.fullmatch(r"-?\d+(\.\d+)?", value)):
+        raise PydanticCustomError("spelled", "is not {form}", {"form": "a number like 0.5"})
+    return value
+
+
 def snake_case(text: str) -> str:
     """``InstanceStress`` and ``PERSISTENT_2`` as our files spell them."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text.strip()).lower()
@@ -83,6 +89,8 @@ def spelled(pattern: str, form: str) -> Callable[[str], str]:
 
 # A count: `true` is no number, although Python thinks that it is 1.
 WholeNumber = Annotated[int, BeforeValidator(_number)]
+# A size: `true` is none either.
+Number = Annotated[float, BeforeValidator(_decimal)]
 # Text in which YAML's `true` has no place.
 Text = Annotated[str, BeforeValidator(_text)]
 # Put before an enum: AWS spells its values in capitals, our files in small letters; both are read.

@@ -11,13 +11,17 @@ import boto3
 from botocore.exceptions import ClientError
 
 from fmblocks import Project
+from fmblocks.project import STACKS_OF_CLUSTERS
 
 
 def main(file: str) -> None:
     """Print stacks, clusters and fleets, reservations, file systems with their links, and metrics workspaces."""
-    name = Project.load(file).project.name
+    project = Project.load(file).project
+    name = project.name
+    wanted = {f"{name}-FoundationStack", *(f"{name}-{STACKS_OF_CLUSTERS[key]}" for key in project.clusters)}
     cloudformation = boto3.client("cloudformation")
-    for stack in (f"{name}-FoundationStack", f"{name}-CapacityStack", f"{name}-TrainingStack"):
+    for part in ("FoundationStack", "CapacityStack", "TrainingStack", "InferenceStack"):
+        stack = f"{name}-{part}"
         try:
             found = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
             print(f"{stack:40} {found['StackStatus']}")
@@ -27,8 +31,8 @@ def main(file: str) -> None:
                 if one["ResourceType"].startswith(("AWS::EKS::Cluster", "AWS::EKS::Nodegroup", "AWS::PCS::")):
                     print(f"  {one['ResourceType']:28} {one['PhysicalResourceId']}: {one['ResourceStatus']}")
         except ClientError:
-            if "Capacity" in stack:
-                continue  # only projects that create reservations have one
+            if stack not in wanted:
+                continue  # only some projects have it
             print(f"{stack:40} not deployed")
 
     sagemaker = boto3.client("sagemaker")

@@ -17,7 +17,7 @@ from fmblocks import Project
 def main(file: str) -> None:
     """Unlock what is locked: the foundation, and reserved capacity where the project creates some."""
     project = Project.load(file).project
-    groups = project.training.node_groups if project.training else ()
+    groups = [group for cluster in project.clusters.values() for group in cluster.node_groups]
     reserved = any(group.capacity.create is not None for group in groups)
     for stack in ("FoundationStack", *(["CapacityStack"] if reserved else [])):
         unlock(f"{project.name}-{stack}")

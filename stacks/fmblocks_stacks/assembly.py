@@ -9,8 +9,10 @@ import aws_cdk as cdk
 from constructs import Construct
 
 from fmblocks.project import PROJECT_ONLY, LoadedProject
+from fmblocks.serving.settings import ServingCluster
 from fmblocks_stacks.capacity import CapacityStack, created
 from fmblocks_stacks.foundation import FoundationStack
+from fmblocks_stacks.inference import InferenceStack
 from fmblocks_stacks.training import TrainingStack
 
 
@@ -45,16 +47,16 @@ def _stacks(scope: Construct, loaded: LoadedProject, environment: cdk.Environmen
     )
     stacks: list[cdk.Stack] = [foundation]
     capacity: CapacityStack | None = None
-    if project.training is not None and created(project.training):
+    if created(project):
         capacity = CapacityStack(
             scope,
             "CapacityStack",
             project=project,
-            training=project.training,
             stack_name=f"{project.name}-CapacityStack",
             env=environment,
         )
         stacks.append(capacity)
+    training: TrainingStack | None = None
     if project.training is not None:
         training = TrainingStack(
             scope,
@@ -71,6 +73,22 @@ def _stacks(scope: Construct, loaded: LoadedProject, environment: cdk.Environmen
         if capacity is not None:
             training.add_stack_dependency(capacity)
         stacks.append(training)
+    if project.inference is not None:
+        inference = InferenceStack(
+            scope,
+            "InferenceStack",
+            project=project,
+            inference=project.inference,
+            folder=loaded.path.parent,
+            charts=loaded.charts,
+            stack_name=f"{project.name}-InferenceStack",
+            env=environment,
+        )
+        shared = project.inference.cluster is ServingCluster.TRAINING
+        for other in (foundation, capacity, training if shared else None):
+            if other is not None:
+                inference.add_stack_dependency(other)
+        stacks.append(inference)
     for stack in stacks:
         for key, value in {"fmblocks:project": project.name, **project.tags}.items():
             cdk.Tags.of(stack).add(key, value)

@@ -8,7 +8,7 @@ from constructs import Construct
 
 from fmblocks.capacity.capacity_reservation import CapacityReservation
 from fmblocks.catalog import Types
-from fmblocks.cluster.settings import NodeGroup, Training
+from fmblocks.cluster.settings import NodeGroup
 from fmblocks.compute.efa_placement_group import EfaPlacementGroup
 from fmblocks.compute.settings import PlacementMode
 from fmblocks.project import Project
@@ -18,10 +18,10 @@ from fmblocks_stacks.contract import Publisher
 class CapacityStack(cdk.Stack):
     """Capacity reservations that the project creates, and the placement groups that they are made in.
 
-    Destroying it cancels the reservations and stops their bill; destroying TrainingStack does not.
+    Destroying it cancels the reservations and stops their bill; destroying TrainingStack and InferenceStack does not.
 
     Args:
-        project: a project with ``training`` and a group with ``capacity.create``.
+        project: a project that has a group with ``capacity.create``.
     """
 
     def __init__(
@@ -30,7 +30,6 @@ class CapacityStack(cdk.Stack):
         id: str,
         *,
         project: Project,
-        training: Training,
         stack_name: str,
         env: cdk.Environment | None = None,
     ) -> None:
@@ -45,7 +44,7 @@ class CapacityStack(cdk.Stack):
         self.node.set_context("fmblocks:suppress", sorted(project.suppressed))
         self.node.set_context("fmblocks:catalog", [entry.row() for entry in project.catalog])
         publisher = Publisher(self, "Contract", foundation=project.name)
-        for group in created(training):
+        for group in created(project):
             here = Construct(self, f"Group-{group.name}")
             placement_group: ec2.IPlacementGroup | None = None
             if makes_placement_group(group, project.instance_types):
@@ -81,11 +80,10 @@ class CapacityStack(cdk.Stack):
         return cdk.Fn.select(int(primary) - 1, cdk.Fn.get_azs()) if primary.isdecimal() else primary
 
 
-def created(training: Training) -> list[NodeGroup]:
+def created(project: Project) -> list[NodeGroup]:
     """The groups whose reservation the project creates, by name."""
-    return sorted(
-        (group for group in training.node_groups if group.capacity.create is not None), key=lambda group: group.name
-    )
+    groups = (group for cluster in project.clusters.values() for group in cluster.node_groups)
+    return sorted((group for group in groups if group.capacity.create is not None), key=lambda group: group.name)
 
 
 def makes_placement_group(group: NodeGroup, types: Types) -> bool:

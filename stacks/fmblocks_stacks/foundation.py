@@ -29,6 +29,7 @@ from fmblocks.storage.lustre_alarms import BYTES_PER_GIB, LustreAlarms
 from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
 from fmblocks.storage.lustre_ports import LUSTRE_PORTS
 from fmblocks.storage.lustre_security_group import LustreSecurityGroup
+from fmblocks.storage.model_store import ModelStore
 from fmblocks.storage.open_zfs_file_system import OpenZfsFileSystem
 from fmblocks.storage.open_zfs_security_group import OpenZfsSecurityGroup
 from fmblocks.storage.settings import AccountingDatabase, Buckets, ExistingLustre, Home, Lustre, LustreLogLevel
@@ -70,8 +71,15 @@ class FoundationStack(cdk.Stack):
         self._publish("metrics/endpoint", self.metrics.prometheus_endpoint, "Managed Prometheus endpoint")
         cdk.CfnOutput(self, "MetricsEndpoint", value=self.metrics.prometheus_endpoint)
         self.alert_topic = self._alert_topic(project.observability.alerts)
-        if project.storage.lustre is not None:
-            self.lustre = self._lustre(project.storage.lustre, project.name, project.storage.buckets)
+        if project.storage.model_store is not None:
+            self.model_store = self._model_store(project.storage.buckets)
+        cluster = project.serving_cluster
+        if project.inference is not None and cluster is not None and cluster.orchestrator.hyperpod:
+            # HyperPod's policy writes to buckets that begin so only.
+            name = f"hyperpod-tls-{project.name}-{self._unique()}"
+            self._bucket("CertificatesBucket", "bucket/certificates", bucket_name=name)
+        if (lustre := project.linked_lustre) is not None:
+            self.lustre = self._lustre(lustre, project)
         if project.storage.home is not None:
             self.home = self._home(project.storage.home)
         if (accounting := project.storage.accounting_database) is not None:
@@ -132,12 +140,29 @@ class FoundationStack(cdk.Stack):
         )
 
     def _lifecycle_bucket(self, project: Project) -> DataBucket:
-        # HyperPod's managed policy reads buckets that begin "sagemaker-" only. A fixed name would collide between
-        # accounts; the end of the stack's id does not, and a stack that is created again gets another one.
-        stack_uuid = cdk.Fn.select(2, cdk.Fn.split("/", self.stack_id))
-        unique = cdk.Fn.select(4, cdk.Fn.split("-", stack_uuid))
-        name = f"sagemaker-{project.name}-{unique}"
+        # HyperPod's managed policy reads buckets that begin "sagemaker-" only.
+        name = f"sagemaker-{project.name}-{self._unique()}"
         return self._bucket("LifecycleBucket", "bucket/lifecycle", bucket_name=name)
+
+    def _unique(self) -> str:
+        """A fixed name would collide between accounts; the end of the stack's id does not.
+
+        A stack that is created again gets another one.
+        """
+        return cdk.Fn.select(4, cdk.Fn.split("-", cdk.Fn.select(2, cdk.Fn.split("/", self.stack_id))))
+
+    def _model_store(self, settings: Buckets) -> ModelStore:
+        store = ModelStore(
+            self,
+            "ModelStore",
+            encryption_key=self.key,
+            server_access_logs_bucket=self.logs,
+            noncurrent_version_expiration=cdk.Duration.days(settings.noncurrent_version_days),
+        )
+        self._publish("bucket/models/name", store.bucket.bucket_name, "bucket of the model store")
+        self._publish("bucket/models/key-arn", self.key.key_arn, "KMS key of the bucket of the model store")
+        cdk.CfnOutput(self, "ModelStoreBucket", value=store.bucket.bucket_name)
+        return store
 
     def _bucket(
         self, id: str, parameter: str, *, bucket_name: str | None = None, settings: Buckets | None = None
@@ -165,12 +190,13 @@ class FoundationStack(cdk.Stack):
         self._publish("alerts/topic-arn", topic.topic_arn, "topic of alarms")
         return topic
 
-    def _lustre(self, settings: Lustre, project: str, buckets: Buckets) -> ILustreFileSystem:
+    def _lustre(self, settings: Lustre, project: Project) -> ILustreFileSystem:
         if settings.existing is None:
-            file_system, group = self._made_lustre(settings, project)
+            file_system, group = self._made_lustre(settings, project.name)
         else:
             file_system, group = self._existing_lustre(settings.existing, settings)
-        links = self._links(settings, file_system, buckets)
+        store = project.storage.model_store
+        links = self._links(settings, file_system, project.storage.buckets, store.lustre_path if store else None)
         if settings.release is not None:
             # Only here: the targets of EventBridge Scheduler import half of aws-cdk-lib.
             from aws_cdk import aws_scheduler as scheduler
@@ -281,7 +307,7 @@ class FoundationStack(cdk.Stack):
         )
 
     def _links(
-        self, settings: Lustre, file_system: ILustreFileSystem, buckets: Buckets
+        self, settings: Lustre, file_system: ILustreFileSystem, buckets: Buckets, store_path: str | None
     ) -> list[DataRepositoryAssociation]:
         made = []
         links = Construct(self, "Links")
@@ -289,7 +315,9 @@ class FoundationStack(cdk.Stack):
             # Injective, so that /a/b and /a-b are two; / itself has the empty name, which no other path has.
             name = quote(link.path[1:], safe="") or "root directory"
             bucket: s3.IBucket
-            if link.bucket is None:
+            if link.path == store_path:
+                bucket = self.model_store.bucket
+            elif link.bucket is None:
                 bucket = self._bucket(f"Bucket-{name}", f"link{link.path.rstrip('/')}/bucket", settings=buckets)
             else:
                 bucket = s3.Bucket.from_bucket_attributes(

@@ -1,4 +1,4 @@
-"""A training cluster on HyperPod with EKS: settings in, constructs out."""
+"""A cluster on HyperPod with EKS: settings in, constructs out."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from fmblocks.cluster.hyperpod_ready import HyperPodReady
 from fmblocks.cluster.kueue import Kueue
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
 from fmblocks.cluster.scheduler_policy import SchedulerPolicy
-from fmblocks.cluster.settings import HyperPodAddOn, NodeProvisioning, Provisioner, Training
+from fmblocks.cluster.settings import Cluster as ClusterSettings
+from fmblocks.cluster.settings import HyperPodAddOn, NodeProvisioning, Provisioner
 from fmblocks.cluster.team_access import TeamAccess, TeamMembers
 from fmblocks.governance.settings import Team
 from fmblocks.observability.metrics_workspace import MetricsWorkspace
@@ -43,7 +44,7 @@ class _Queued:
     efa_interfaces: int
 
 
-class HyperPodKubernetesTraining(ControlPlane):
+class HyperPodKubernetesCluster(ControlPlane):
     """A control plane, HyperPod's chart, the cluster that brings the nodes, its add-ons, and the teams on it.
 
     In this order: nodes need the chart's agents, add-ons need a node, quotas need the webhook of an add-on. System
@@ -59,34 +60,34 @@ class HyperPodKubernetesTraining(ControlPlane):
         id: str,
         *,
         project: Project,
-        training: Training,
+        settings: ClusterSettings,
         foundation: Subscriber,
         security_group: ec2.ISecurityGroup,
         charts: Path,
         bundle: LifecycleBundle | None,
     ) -> None:
         super().__init__(
-            scope, id, project=project, training=training, foundation=foundation, security_group=security_group
+            scope, id, project=project, settings=settings, foundation=foundation, security_group=security_group
         )
-        chart = self._settings.dependency_chart
+        chart = self._kubernetes.dependency_chart
         dependencies = HyperPodDependencies(
             self,
             "Dependencies",
             cluster=self.cluster,
             path=charts / chart.path,
             types=[name for group in self._work for name in group.every_type],
-            training_operator=HyperPodAddOn.TRAINING_OPERATOR in self._settings.hyperpod_add_ons,
+            training_operator=HyperPodAddOn.TRAINING_OPERATOR in self._kubernetes.hyperpod_add_ons,
             values=json.loads(chart.values) if chart.values else None,
         )
         self.hyperpod = self._hyperpod(dependencies, bundle)
         ready = None
-        if training.karpenter or self._settings.hyperpod_add_ons:
+        if settings.karpenter or self._kubernetes.hyperpod_add_ons:
             ready = HyperPodReady(
                 self,
                 "Ready",
                 cluster=self.hyperpod,
-                nodes=1 if self._settings.hyperpod_add_ons else 0,
-                karpenter=training.karpenter,
+                nodes=1 if self._kubernetes.hyperpod_add_ons else 0,
+                karpenter=settings.karpenter,
             )
         for group in self._work:
             if group.provisioned_by is Provisioner.KARPENTER:
@@ -101,17 +102,17 @@ class HyperPodKubernetesTraining(ControlPlane):
                     after=ready,
                 )
         self._install_kube_ray()
-        if self._settings.kueue:
+        if self._kubernetes.kueue:
             self._queue()
-        if self._settings.hyperpod_add_ons:
+        if self._kubernetes.hyperpod_add_ons:
             self._govern(self._add_ons(ready))
         hyperpod.watch(self, self.hyperpod, foundation, project.observability.alerts)
         hyperpod.let_in(self, self.hyperpod, self.cluster)
 
     def _hyperpod(self, dependencies: HyperPodDependencies, bundle: LifecycleBundle | None) -> HyperPodEksCluster:
-        training, zones = self._training, hyperpod.private_subnets(self, self._foundation, self._training.groups)
+        wanted, zones = self._wanted, hyperpod.private_subnets(self, self._foundation, self._wanted.groups)
         key = None
-        if training.provisioning is NodeProvisioning.CONTINUOUS:
+        if wanted.provisioning is NodeProvisioning.CONTINUOUS:
             key = kms.Key.from_key_arn(self, "VolumeKey", self._foundation.value("key-arn"))
         groups = []
         for group in self._work:
@@ -134,10 +135,10 @@ class HyperPodKubernetesTraining(ControlPlane):
             instance_groups=groups,
             dependency_chart=dependencies.chart,
             lifecycle_bundle=bundle,
-            node_recovery=training.node_recovery,
-            node_provisioning=training.provisioning,
-            karpenter=training.karpenter,
-            tiered_storage=training.tiered_storage,
+            node_recovery=wanted.node_recovery,
+            node_provisioning=wanted.provisioning,
+            karpenter=wanted.karpenter,
+            tiered_storage=wanted.tiered_storage,
             volume_kms_key=key,
         )
         # The VPC CNI asks HyperPod for interfaces of its nodes, with its own role where it has one. Not of this cluster
@@ -163,8 +164,8 @@ class HyperPodKubernetesTraining(ControlPlane):
                 )
                 for group in self._work
             ],
-            chart_registry=self._settings.chart_registry,
-            image_registry=self._settings.image_registry,
+            chart_registry=self._kubernetes.chart_registry,
+            image_registry=self._kubernetes.image_registry,
             tainted=False,
         )
 
@@ -175,19 +176,18 @@ class HyperPodKubernetesTraining(ControlPlane):
             "AddOns",
             eks_cluster=self.cluster,
             hyperpod_cluster=self.hyperpod,
-            add_ons=self._settings.hyperpod_add_ons,
+            add_ons=self._kubernetes.hyperpod_add_ons,
             workspace=MetricsWorkspace.from_workspace_attributes(
                 self,
                 "Workspace",
                 workspace_arn=self._foundation.value("metrics/workspace-arn"),
-                prometheus_endpoint=self._foundation.value("metrics/endpoint"),
             ),
-            overrides=[self._add_on(one) for one in self._settings.add_ons if one.name in names],
+            overrides=[self._add_on(one) for one in self._kubernetes.add_ons if one.name in names],
             after=ready,
         )
 
     def _govern(self, add_ons: HyperPodAddOns) -> None:
-        if HyperPodAddOn.TASK_GOVERNANCE not in self._settings.hyperpod_add_ons:
+        if HyperPodAddOn.TASK_GOVERNANCE not in self._kubernetes.hyperpod_add_ons:
             return
         policy = SchedulerPolicy(
             self,

@@ -1,4 +1,4 @@
-"""A training cluster on EKS: settings in, constructs out."""
+"""A cluster on EKS: settings in, constructs out."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from aws_cdk import aws_kms as kms
 from constructs import Construct, IDependable
 
 from fmblocks.capacity.settings import Launch
-from fmblocks.cluster.add_ons import HYPERPOD_ADD_ONS
+from fmblocks.cluster.add_ons import HYPERPOD_ADD_ONS, INFERENCE_OPERATOR
 from fmblocks.cluster.device_plugins import DevicePlugins
 from fmblocks.cluster.eks_cluster import EksAddOn, EksCluster
 from fmblocks.cluster.eks_gpu_node_group import EksGpuNodeGroup
@@ -26,7 +26,8 @@ from fmblocks.cluster.kueue import Kueue
 from fmblocks.cluster.lustre_volume import LustreVolume
 from fmblocks.cluster.prepared import wait_until_ready
 from fmblocks.cluster.rules import control_plane_zones_among
-from fmblocks.cluster.settings import AddOn, Kubernetes, NodeGroup, NodeRole, Provisioner, Training
+from fmblocks.cluster.settings import AddOn, Kubernetes, NodeGroup, NodeRole, Provisioner
+from fmblocks.cluster.settings import Cluster as ClusterSettings
 from fmblocks.compute.launch_profile import launch_profile
 from fmblocks.observability.eks_metrics_collector import EksMetricsCollector
 from fmblocks.observability.metrics_workspace import MetricsWorkspace
@@ -38,6 +39,8 @@ from fmblocks.storage.settings import Lustre
 from fmblocks_stacks.contract import Subscriber
 from fmblocks_stacks.fleet import GroupParts
 
+# They come after its nodes.
+_HYPERPODS = {*HYPERPOD_ADD_ONS.values(), INFERENCE_OPERATOR}
 # Source: EKS User Guide, *Store S3 objects with Mountpoint for Amazon S3 CSI driver*.
 _OBJECTS = ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject")
 
@@ -55,24 +58,24 @@ class ControlPlane(Construct):
         id: str,
         *,
         project: Project,
-        training: Training,
+        settings: ClusterSettings,
         foundation: Subscriber,
         security_group: ec2.ISecurityGroup,
     ) -> None:
         super().__init__(scope, id)
-        self._project, self._training, self._foundation = project, training, foundation
+        self._project, self._wanted, self._foundation = project, settings, foundation
         self._security_group = security_group
-        self._settings = training.kubernetes or Kubernetes()
+        self._kubernetes = settings.kubernetes or Kubernetes()
         self._subnets = self._private_subnets()
         self.cluster = self._cluster()
-        work = (group for group in training.groups if group.role is not NodeRole.SYSTEM)
+        work = (group for group in settings.groups if group.role is not NodeRole.SYSTEM)
         self._work = sorted(work, key=lambda group: group.name)
         DevicePlugins(
             self,
             "DevicePlugins",
             cluster=self.cluster,
             types=[name for group in self._work for name in group.every_type],
-            image_registry=self._settings.image_registry,
+            image_registry=self._kubernetes.image_registry,
         )
         if project.storage.lustre is not None:
             self._mount(project.storage.lustre)
@@ -105,8 +108,8 @@ class ControlPlane(Construct):
         return dict(zip(zones, vpc.private_subnets, strict=True))
 
     def _cluster(self) -> EksCluster:
-        settings = self._settings
-        (system,) = [one for one in self._training.groups if one.role is NodeRole.SYSTEM]
+        settings = self._kubernetes
+        (system,) = [one for one in self._wanted.groups if one.role is NodeRole.SYSTEM]
         usable = control_plane_zones_among(self._project.network.zones)
         return EksCluster(
             self,
@@ -115,14 +118,14 @@ class ControlPlane(Construct):
             subnets=[subnet for zone, subnet in self._subnets.items() if zone in usable],
             system_subnet=self._subnets[self._project.network.primary],
             security_group=self._security_group,
-            kubernetes_version=self._training.kubernetes_version,
+            kubernetes_version=self._wanted.kubernetes_version,
             endpoint=settings.endpoint,
             public_access_cidrs=settings.public_access_cidrs,
             service_cidr=settings.service_cidr,
             secrets_encryption_key=kms.Key.from_key_arn(self, "Key", self._foundation.value("key-arn")),
             admins=self._project.access.admins,
             # Those of HyperPod come after its nodes.
-            add_ons=[self._add_on(one) for one in settings.add_ons if one.name not in HYPERPOD_ADD_ONS.values()],
+            add_ons=[self._add_on(one) for one in settings.add_ons if one.name not in _HYPERPODS],
             system_instance_type=system.instance_type,
             system_count=system.count,
             system_volume_gib=system.ebs_volume_gib,
@@ -216,17 +219,17 @@ class ControlPlane(Construct):
                 manifest.node.add_dependency(after)
 
     def _install_kube_ray(self) -> None:
-        if self._settings.kube_ray:
+        if self._kubernetes.kube_ray:
             KubeRay(
                 self,
                 "KubeRay",
                 cluster=self.cluster,
-                chart_registry=self._settings.chart_registry,
-                image_registry=self._settings.image_registry,
+                chart_registry=self._kubernetes.chart_registry,
+                image_registry=self._kubernetes.image_registry,
             )
 
 
-class KubernetesTraining(ControlPlane):
+class KubernetesCluster(ControlPlane):
     """A control plane with node groups of the account's own instances."""
 
     def __init__(
@@ -235,14 +238,14 @@ class KubernetesTraining(ControlPlane):
         id: str,
         *,
         project: Project,
-        training: Training,
+        settings: ClusterSettings,
         foundation: Subscriber,
         security_group: ec2.ISecurityGroup,
     ) -> None:
         super().__init__(
-            scope, id, project=project, training=training, foundation=foundation, security_group=security_group
+            scope, id, project=project, settings=settings, foundation=foundation, security_group=security_group
         )
-        karpenter = self._karpenter() if training.karpenter else None
+        karpenter = self._karpenter() if settings.karpenter else None
         nodes = [
             NodesOfGroup(
                 self,
@@ -257,21 +260,21 @@ class KubernetesTraining(ControlPlane):
             ).nodes
             for group in self._work
         ]
-        if self._settings.kueue and nodes:
+        if self._kubernetes.kueue and nodes:
             Kueue(
                 self,
                 "Kueue",
                 cluster=self.cluster,
                 groups=nodes,
-                chart_registry=self._settings.chart_registry,
-                image_registry=self._settings.image_registry,
+                chart_registry=self._kubernetes.chart_registry,
+                image_registry=self._kubernetes.image_registry,
             )
         if project.observability.collector is Collector.AGENTS:
             self._collect(self._work)
         self._install_kube_ray()
 
     def _karpenter(self) -> Karpenter:
-        return Karpenter(self, "Karpenter", cluster=self.cluster, chart_registry=self._settings.chart_registry)
+        return Karpenter(self, "Karpenter", cluster=self.cluster, chart_registry=self._kubernetes.chart_registry)
 
     def _collect(self, groups: Sequence[NodeGroup]) -> None:
         watched = self._project.observability
@@ -294,7 +297,7 @@ class KubernetesTraining(ControlPlane):
             ),
             scrape_interval=duration(watched.scrape_interval),
             scrape_timeout=duration(watched.scrape_timeout),
-            image_registry=self._settings.image_registry,
+            image_registry=self._kubernetes.image_registry,
         )
 
 

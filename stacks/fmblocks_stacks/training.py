@@ -7,9 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import aws_cdk as cdk
-from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_kms as kms
-from aws_cdk import aws_s3 as s3
 from constructs import Construct
 
 from fmblocks.cluster.hyperpod_instance_group import SlurmInstanceGroup
@@ -17,19 +15,21 @@ from fmblocks.cluster.hyperpod_slurm_cluster import HyperPodSlurmCluster
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
 from fmblocks.cluster.settings import NodeProvisioning, NodeRole, Orchestrator, Training
 from fmblocks.compute.gpu_fleet import GpuFleet
-from fmblocks.observability.metrics_workspace import IMetricsWorkspace, MetricsWorkspace
 from fmblocks.project import Project
-from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
+from fmblocks.serving.settings import ServingCluster
 from fmblocks.storage.open_zfs_file_system import IOpenZfsFileSystem, OpenZfsFileSystem
 from fmblocks_stacks import hyperpod
-from fmblocks_stacks.contract import Subscriber
+from fmblocks_stacks.cluster_stack import ClusterStack
+from fmblocks_stacks.contract import Publisher
 from fmblocks_stacks.fleet import NodeFleet
 
 if TYPE_CHECKING:
+    from fmblocks.cluster.eks_cluster import EksCluster
+    from fmblocks.cluster.hyperpod_eks_cluster import HyperPodEksCluster
     from fmblocks.storage.accounting_database import IAccountingDatabase
 
 
-class TrainingStack(cdk.Stack):
+class TrainingStack(ClusterStack):
     """A cluster on a foundation's network and storage: HyperPod with Slurm, or fleets of EC2.
 
     Args:
@@ -50,22 +50,8 @@ class TrainingStack(cdk.Stack):
         stack_name: str,
         env: cdk.Environment | None = None,
     ) -> None:
-        super().__init__(
-            scope, id, stack_name=stack_name, env=env, description=f"{project.name}: training cluster (fmblocks)"
-        )
-        self.node.set_context("fmblocks:suppress", sorted(project.suppressed))
-        self.node.set_context("fmblocks:catalog", [entry.row() for entry in project.catalog])
-        self._project = project
-        self._foundation = Subscriber(self, foundation=project.name)
-        self._subnet = ec2.Subnet.from_subnet_id(
-            self, "Subnet", self._foundation.value(f"subnet/{project.network.primary}")
-        )
-        cdk.Annotations.of(self._subnet).acknowledge_warning(
-            "@aws-cdk/aws-ec2:noSubnetRouteTableId", "nothing here looks at the route table"
-        )
-        self._efa_group = ec2.SecurityGroup.from_security_group_id(
-            self, "EfaGroup", self._foundation.value("efa-security-group-id"), mutable=False
-        )
+        super().__init__(scope, id, project=project, purpose="training cluster", stack_name=stack_name, env=env)
+        self._subnet, self._efa_group = self._primary_subnet(), self._fabric()
         if training.orchestrator is Orchestrator.EC2:
             names = {}
             metrics = self._metrics()
@@ -75,16 +61,17 @@ class TrainingStack(cdk.Stack):
             cdk.CfnOutput(self, "Fleets", value=self.to_json_string(names), description="Auto Scaling groups, as JSON")
         elif training.orchestrator is Orchestrator.EKS:
             # Only here: half of what it imports is for Kubernetes alone.
-            from fmblocks_stacks.kubernetes import KubernetesTraining
+            from fmblocks_stacks.kubernetes import KubernetesCluster
 
-            KubernetesTraining(
+            plain = KubernetesCluster(
                 self,
                 "Kubernetes",
                 project=project,
-                training=training,
+                settings=training,
                 foundation=self._foundation,
                 security_group=self._efa_group,
             )
+            self._share(plain.cluster, None)
         elif training.orchestrator is Orchestrator.PCS:
             from fmblocks_stacks.pcs import PcsTraining
 
@@ -103,18 +90,19 @@ class TrainingStack(cdk.Stack):
             for nodes in made.groups.values():
                 metrics.grant_remote_write(nodes)
         elif training.orchestrator is Orchestrator.HYPERPOD_EKS:
-            from fmblocks_stacks.hyperpod_kubernetes import HyperPodKubernetesTraining
+            from fmblocks_stacks.hyperpod_kubernetes import HyperPodKubernetesCluster
 
-            HyperPodKubernetesTraining(
+            both = HyperPodKubernetesCluster(
                 self,
                 "Kubernetes",
                 project=project,
-                training=training,
+                settings=training,
                 foundation=self._foundation,
                 security_group=self._efa_group,
                 charts=charts,
                 bundle=self._bundle(training, folder),
             )
+            self._share(both.cluster, both.hyperpod)
         else:
             made_cluster = self._hyperpod(training, self._bundle(training, folder))
             metrics = self._metrics()
@@ -132,14 +120,23 @@ class TrainingStack(cdk.Stack):
             cdk.CfnOutput(self, "HomeFileSystemId", value=self._foundation.value("home/file-system-id"))
         cdk.CfnOutput(self, "MetricsEndpoint", value=self._foundation.value("metrics/endpoint"))
 
-    def _metrics(self) -> IMetricsWorkspace:
-        """The foundation's workspace. Exporters on the nodes write with the nodes' roles."""
-        return MetricsWorkspace.from_workspace_attributes(
-            self,
-            "Metrics",
-            workspace_arn=self._foundation.value("metrics/workspace-arn"),
-            prometheus_endpoint=self._foundation.value("metrics/endpoint"),
-        )
+    def _share(self, cluster: EksCluster, hyperpod: HyperPodEksCluster | None) -> None:
+        """Say of the cluster what InferenceStack needs to put endpoints on it."""
+        inference = self._project.inference
+        if inference is None or inference.cluster is not ServingCluster.TRAINING:
+            return
+        publisher = Publisher(self, "Contract", foundation=self._project.name)
+        driver = cluster.add_on_roles["aws-mountpoint-s3-csi-driver"]
+        told = {
+            "cluster-name": (cluster.cluster_name, "EKS cluster of training"),
+            "cluster-security-group-id": (cluster.cluster_security_group_id, "group of its control plane and nodes"),
+            "oidc-provider-arn": (cluster.oidc_provider.open_id_connect_provider_arn, "OpenID Connect provider of it"),
+            "s3-driver-role-arn": (driver.role_arn, "role of the driver that mounts buckets"),
+        }
+        if hyperpod is not None:
+            told["hyperpod-cluster-arn"] = (hyperpod.cluster_arn, "HyperPod cluster of training")
+        for name, (value, description) in told.items():
+            publisher.publish(f"training/{name}", value, description)
 
     def _hyperpod(self, training: Training, bundle: LifecycleBundle | None) -> HyperPodSlurmCluster:
         lustre = self._project.storage.lustre
@@ -184,19 +181,6 @@ class TrainingStack(cdk.Stack):
             )
             yield group.name, node_fleet.fleet
 
-    def _key(self) -> kms.IKey:
-        return kms.Key.from_key_arn(self, "Key", self._foundation.value("key-arn"))
-
-    def _file_system(self) -> ILustreFileSystem:
-        return LustreFileSystem.from_lustre_file_system_attributes(
-            self,
-            "Lustre",
-            file_system_id=self._foundation.value("lustre/file-system-id"),
-            dns_name=self._foundation.value("lustre/dns-name"),
-            mount_name=self._foundation.value("lustre/mount-name"),
-            efa_enabled=bool(self._project.storage.lustre and self._project.storage.lustre.efa_enabled),
-        )
-
     def _home_directories(self) -> IOpenZfsFileSystem | None:
         if self._project.storage.home is None:
             return None
@@ -208,18 +192,12 @@ class TrainingStack(cdk.Stack):
         )
 
     def _bundle(self, training: Training, folder: Path) -> LifecycleBundle | None:
-        scripts = training.lifecycle_scripts
-        own = (folder / scripts.path, scripts.on_init_complete) if scripts else None
+        own = self._own_scripts(training, folder)
         # On Kubernetes teams are nothing of the nodes.
         people = self._project.access.users or self._project.teams
         if training.orchestrator is Orchestrator.HYPERPOD_SLURM and (own or people):
             return self._slurm_bundle(training, own)
-        if own is None:
-            return None  # the image alone: nothing to be fetched while a node boots
-        path, entry = own
-        return LifecycleBundle(
-            self, "LifecycleScripts", bucket=self._lifecycle_bucket(), path=path, on_init_complete=entry
-        )
+        return self._plain_bundle(own)
 
     def _slurm_bundle(self, training: Training, own: tuple[Path, str] | None) -> LifecycleBundle:
         # Only here: what it is made of no other orchestrator needs.
@@ -249,16 +227,6 @@ class TrainingStack(cdk.Stack):
             ],
             path=own[0] if own else None,
             on_init_complete=own[1] if own else None,
-        )
-
-    def _lifecycle_bucket(self) -> s3.IBucket:
-        return s3.Bucket.from_bucket_attributes(
-            self,
-            "LifecycleBucket",
-            bucket_name=self._foundation.value("bucket/lifecycle/name"),
-            encryption_key=kms.Key.from_key_arn(
-                self, "LifecycleKey", self._foundation.value("bucket/lifecycle/key-arn")
-            ),
         )
 
     def _accounting(self) -> IAccountingDatabase | None:

@@ -27,10 +27,11 @@ class LocalAws:
     account: str = "111122223333"
     region: str = "us-west-2"
 
-    def run(self, *command: str, check: bool = True) -> subprocess.CompletedProcess[str]:
-        """``fmblocks local run -- COMMAND`` from the checkout, without a terminal."""
+    def run(self, *command: str, project: Path | None = None, check: bool = True) -> subprocess.CompletedProcess[str]:
+        """``fmblocks local run -- COMMAND`` from the checkout, without a terminal, as the account of a project."""
+        whose = ["--project", str(project)] if project else []
         done = subprocess.run(
-            [str(FMBLOCKS), "local", "run", "--", *command],
+            [str(FMBLOCKS), "local", "run", *whose, "--", *command],
             cwd=ROOT,
             env=self.environment,
             stdin=subprocess.DEVNULL,

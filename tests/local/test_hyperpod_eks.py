@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 import re
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -87,15 +86,8 @@ def test_another_zone_is_refused_before_it_costs_the_cluster(
         project.read_text().replace("primary_availability_zone: use1-az4", "primary_availability_zone: use1-az6")
     )
     look = [str(FMBLOCKS), "guard", str(moved), "--context", f"charts={root / 'tests/charts'}"]
-    said = subprocess.run(
-        [str(FMBLOCKS), "local", "run", "--project", str(moved), "--", *look],
-        cwd=root,
-        env=east.environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert said.returncode == 1, said.stdout[-3000:] + said.stderr[-3000:]
+    said = east.run(*look, project=moved, check=False)
+    assert said.returncode == 1, said.stdout[-3000:]
     assert re.search(r"error \[FMB-49\].*HyperPod", said.stdout), said.stdout[-3000:]
 
 

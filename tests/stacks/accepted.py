@@ -6,49 +6,49 @@ from __future__ import annotations
 NAG: tuple[tuple[str, str, str], ...] = (
     (
         r"AwsSolutions-IAM4\[.*:policy/AmazonEKSClusterPolicy\]",
-        r"TrainingStack/Kubernetes/Cluster/Role/Resource",
+        r"(Training|Inference)Stack/Kubernetes/Cluster/Role/Resource",
         "what EKS asks of the role of a control plane",
     ),
     (
         r"AwsSolutions-IAM4\[.*:policy/(AmazonEKSWorkerNodePolicy|AmazonEC2ContainerRegistryPullOnly|"
         r"AmazonSSMManagedInstanceCore)\]",
-        r"TrainingStack/Kubernetes/.*/NodeRole/Resource",
+        r"(Training|Inference)Stack/Kubernetes/.*/NodeRole/Resource",
         "what EKS asks of the role of nodes, and Session Manager's own policy; AWS extends them when nodes need more",
     ),
     (
         r"AwsSolutions-IAM4\[.*:policy/AmazonEKS_CNI_Policy\]",
-        r"TrainingStack/Kubernetes/Cluster/AddOn-vpc-cni/Role/Resource",
+        r"(Training|Inference)Stack/Kubernetes/Cluster/AddOn-vpc-cni/Role/Resource",
         "what the VPC CNI asks for; it is the pods' here, not the nodes'",
     ),
     (
         r"AwsSolutions-IAM4\[.*:policy/(service-role/AWSLambda(Basic|VPCAccess)ExecutionRole|"
         r"AmazonEC2ContainerRegistryReadOnly|AmazonElasticContainerRegistryPublicReadOnly.*)\]",
-        r"TrainingStack/Kubernetes/Cluster/KubectlProvider/.*/ServiceRole/Resource",
+        r"(Training|Inference)Stack/(Kubernetes/Cluster|Access)/KubectlProvider/.*/ServiceRole/Resource",
         "CDK's own kubectl function: it runs in the VPC and pulls charts from registries",
     ),
     (
         r"AwsSolutions-L1",
-        r"TrainingStack/Kubernetes/Cluster/KubectlProvider/Handler/Resource",
+        r"(Training|Inference)Stack/(Kubernetes/Cluster|Access)/KubectlProvider/Handler/Resource",
         "CDK chooses the runtime of its kubectl function",
     ),
     (
         r"AwsSolutions-IAM5\[Resource::\*\]",
-        r"TrainingStack/Kubernetes/Cluster/AddOn-aws-fsx-csi-driver/Role/DefaultPolicy/Resource",
+        r"(Training|Inference)Stack/Kubernetes/Cluster/AddOn-aws-fsx-csi-driver/Role/DefaultPolicy/Resource",
         "fsx:DescribeFileSystems takes no resource",
     ),
     (
         r"AwsSolutions-IAM5\[Resource::arn:.*:s3:::<.*bucketname.*>/\*\]",
-        r"TrainingStack/Kubernetes/Cluster/AddOn-aws-mountpoint-s3-csi-driver/Role/DefaultPolicy/Resource",
+        r"(Training|Inference)Stack/Kubernetes/Cluster/AddOn-aws-mountpoint-s3-csi-driver/Role/DefaultPolicy/Resource",
         "objects of the buckets that the project's file system is linked with",
     ),
     (
         r"AwsSolutions-IAM5\[Resource::(\*|arn:.*:(ec2|iam):.*/\*|arn:.*:ssm:.*::parameter/aws/service/\*)\]",
-        r"TrainingStack/Kubernetes/Karpenter/Role/DefaultPolicy/Resource",
+        r"(Training|Inference)Stack/Kubernetes/Karpenter/Role/DefaultPolicy/Resource",
         "Karpenter's own policy: what it starts has no id before, and is bound to the cluster by its tag",
     ),
     (
         r"AwsSolutions-SQS3",
-        r"TrainingStack/Kubernetes/Karpenter/Interruptions/Resource",
+        r"(Training|Inference)Stack/Kubernetes/Karpenter/Interruptions/Resource",
         "a notice of an interruption is worth nothing two minutes later",
     ),
     (
@@ -68,12 +68,12 @@ NAG: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"AwsSolutions-IAM4\[.*:policy/AmazonSageMakerClusterInstanceRolePolicy\]",
-        r"TrainingStack/(Cluster|Kubernetes/HyperPod)/(Execution|Controller)Role/Resource",
+        r"(Training|Inference)Stack/(Cluster|Kubernetes/HyperPod)/(Execution|Controller)Role/Resource",
         "the HyperPod guide requires this policy; AWS extends it when nodes need more",
     ),
     (
         r"AwsSolutions-IAM4\[.*:policy/service-role/AWSLambdaBasicExecutionRole\]",
-        r"(FoundationStack/Network/DefaultGroup|TrainingStack/LifecycleScripts/|TrainingStack/Kubernetes/Ready/)"
+        r"(FoundationStack/Network/DefaultGroup|TrainingStack/LifecycleScripts/|(Training|Inference)Stack/Kubernetes/Ready/)"
         r".*/ServiceRole/Resource",
         "the function's log group, nothing else; CDK's own default for every function",
     ),
@@ -89,12 +89,12 @@ NAG: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"AwsSolutions-IAM5\[Resource::\*\]",
-        r"TrainingStack/(Cluster|Kubernetes/HyperPod)/(Execution|Controller)Role/DefaultPolicy/Resource",
+        r"(Training|Inference)Stack/(Cluster|Kubernetes/HyperPod)/(Execution|Controller)Role/DefaultPolicy/Resource",
         "ec2:Describe…, fsx:DescribeFileSystems and ecr:GetAuthorizationToken take no resource",
     ),
     (
         r"AwsSolutions-IAM5\[Resource::arn:.*:(network-interface/\*|instance/\*|subnet/<.*>|security-group/<.*>)\]",
-        r"TrainingStack/(Cluster|Kubernetes/HyperPod)/(Execution|Controller)Role/DefaultPolicy/Resource",
+        r"(Training|Inference)Stack/(Cluster|Kubernetes/HyperPod)/(Execution|Controller)Role/DefaultPolicy/Resource",
         "HyperPod makes the interfaces of its nodes itself; nodes and shared subnets belong to other accounts",
     ),
     (
@@ -114,38 +114,58 @@ NAG: tuple[tuple[str, str, str], ...] = (
     ),
     (
         r"AwsSolutions-IAM5\[Resource::arn:.*:ecr:\*:\*:repository/\*\]",
-        r"TrainingStack/Kubernetes/HyperPod/ExecutionRole/DefaultPolicy/Resource",
+        r"(Training|Inference)Stack/Kubernetes/HyperPod/ExecutionRole/DefaultPolicy/Resource",
         "images of AWS's accounts and of your own: the nodes pull what pods name",
     ),
     (
         r"AwsSolutions-IAM4\[.*:policy/AmazonSageMakerHyperPodTrainingOperatorAccess\]",
-        r"TrainingStack/Kubernetes/AddOns/AddOn-training_operator/Role/Resource",
+        r"(Training|Inference)Stack/Kubernetes/AddOns/AddOn-training_operator/Role/Resource",
         "what the operator asks for; AWS extends it when the operator needs more",
     ),
     (
         r"AwsSolutions-IAM5\[(Action::s3:.*\*|Resource::arn:.*:s3:::cdk-.*/\*)\]",
-        r"TrainingStack/Kubernetes/Cluster/KubectlProvider/Handler/ServiceRole/DefaultPolicy/Resource",
+        r"(Training|Inference)Stack/(Kubernetes/Cluster|Access)/KubectlProvider/Handler/ServiceRole/DefaultPolicy/Resource",
         "CDK's own grant on its own bucket, for a chart that is an asset",
     ),
     (
         r"AwsSolutions-IAM5\[Resource::arn:.*:log-group:/aws/sagemaker/Clusters/\*\]",
-        r"TrainingStack/Kubernetes/AddOns/AddOn-observability/Role/DefaultPolicy/Resource",
+        r"(Training|Inference)Stack/Kubernetes/AddOns/AddOn-observability/Role/DefaultPolicy/Resource",
         "HyperPod names the log group after a cluster that is not made yet",
     ),
     (
         r"AwsSolutions-IAM5\[Resource::arn:.*:sagemaker:.*:cluster/\*\]",
-        r"TrainingStack/Kubernetes/(Cluster/AddOn-vpc-cni/Role|HyperPod/ClusterRole)/DefaultPolicy/Resource",
+        r"(Training|Inference)Stack/Kubernetes/(Cluster/AddOn-vpc-cni/Role|HyperPod/ClusterRole)/DefaultPolicy/Resource",
         "the cluster needs both roles before it has an ARN",
     ),
     (
         r"AwsSolutions-SF[12]",
-        r"TrainingStack/Kubernetes/Ready/ResourceProvider/waiter-state-machine/Resource",
+        r"(Training|Inference)Stack/Kubernetes/Ready/ResourceProvider/waiter-state-machine/Resource",
         "CDK's waiter: it asks one function once a minute, whose log says the same",
     ),
     (
         r"AwsSolutions-IAM5\[Resource::arn:.*:ssm:\*:\*:session/<aws:userid>-\*\]",
-        r"TrainingStack/(Kubernetes/)?Access/(Users|Admins)/Resource",
+        r"(Training|Inference)Stack/(Kubernetes/)?Access/(Users|Admins)/Resource",
         "a person's own sessions, as Systems Manager shows it",
+    ),
+    (
+        r"AwsSolutions-IAM4\[.*:policy/AmazonSageMakerHyperPodInferenceAccess\]",
+        r"InferenceStack/Serving/Operator/ExecutionRole/Resource",
+        "what the operator asks for; AWS extends it when the operator needs more",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::(\*|arn:.*:(iam|ec2|elasticloadbalancing):.*/\*)\]",
+        r"InferenceStack/Serving/Operator/LoadBalancerRole/DefaultPolicy/Resource",
+        "load balancers, their groups and listeners are made by the controller, which knows its own by a tag",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::\*\]",
+        r"InferenceStack/Serving/Operator/ScalerRole/DefaultPolicy/Resource",
+        "reading metrics of CloudWatch takes no resource",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::arn:.*:s3:::<.*bucketmodelsname.*>/.*/\*\]",
+        r"InferenceStack/Serving/Endpoint-.*/Role/DefaultPolicy/Resource",
+        "the files of one version of one model",
     ),
     (
         r"AwsSolutions-RDS(6|10|11|14)",

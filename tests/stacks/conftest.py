@@ -19,7 +19,8 @@ from tests.conftest import CHARTS
 Template = dict[str, Any]
 EXAMPLES = (
     "trial-g6.yaml", "slurm-p5en.yaml", "ec2-odcr.yaml", "ec2-capacity-block.yaml", "closed-p5.yaml", "eks-odcr.yaml",
-    "eks-rl.yaml", "hyperpod-eks-b200.yaml", "pcs-p5en.yaml",
+    "eks-rl.yaml", "hyperpod-eks-b200.yaml", "pcs-p5en.yaml", "serve-h100.yaml", "serve-disaggregated.yaml",
+    "train-and-serve.yaml",
 )  # fmt: skip
 # Forms a project can have that the examples do not show: one line each, on top of the smallest project.
 FORMS = {
@@ -118,12 +119,14 @@ class Synthesized:
     foundation: Template
     training: Template
     capacity: Template | None
+    inference: Template
 
     @property
     def templates(self) -> dict[str, Template]:
         """By construct id."""
-        found = {"FoundationStack": self.foundation, "TrainingStack": self.training}
-        return {**found, "CapacityStack": self.capacity} if self.capacity else found
+        found = {"FoundationStack": self.foundation, "CapacityStack": self.capacity}
+        found |= {"TrainingStack": self.training, "InferenceStack": self.inference}
+        return {name: one for name, one in found.items() if one is not None and one["Resources"]}
 
 
 Synthesize = Callable[[Path], Synthesized]
@@ -139,9 +142,11 @@ def synthesize(cdk_context: dict[str, Any], tmp_path_factory: pytest.TempPathFac
         app = cdk.App(context=cdk_context, outdir=str(folder))
         build(app, [Project.load(file, charts=CHARTS)])
         app.synth()
-        found = {name: _template(folder, name) for name in ("FoundationStack", "TrainingStack", "CapacityStack")}
+        names = ("FoundationStack", "TrainingStack", "CapacityStack", "InferenceStack")
+        found = {name: _template(folder, name) for name in names}
         capacity = found["CapacityStack"] if found["CapacityStack"]["Resources"] else None
-        return Synthesized(app, folder, found["FoundationStack"], found["TrainingStack"], capacity)
+        training, inference = found["TrainingStack"], found["InferenceStack"]
+        return Synthesized(app, folder, found["FoundationStack"], training, capacity, inference)
 
     return once
 

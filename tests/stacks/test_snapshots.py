@@ -13,7 +13,15 @@ from syrupy.extensions.json import JSONSnapshotExtension
 from tests.stacks.conftest import EXAMPLES, Synthesize
 
 BILLED = [("ec2-odcr.yaml", "CapacityStack")]
-ALWAYS = [(example, stack) for stack in ("FoundationStack", "TrainingStack") for example in EXAMPLES]
+SERVING = [("serve-h100.yaml", "InferenceStack"), ("serve-disaggregated.yaml", "InferenceStack")]
+BOTH = [("train-and-serve.yaml", stack) for stack in ("FoundationStack", "TrainingStack", "InferenceStack")]
+ALONE = [example for example in EXAMPLES if example != "train-and-serve.yaml"]
+ALWAYS = [
+    *((example, "FoundationStack") for example in ALONE),
+    *((example, "TrainingStack") for example in ALONE if not example.startswith("serve-")),
+    *SERVING,
+    *BOTH,
+]
 
 
 @pytest.mark.parametrize(("example", "stack"), [*ALWAYS, *BILLED])

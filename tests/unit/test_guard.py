@@ -647,6 +647,23 @@ def test_users_keep_their_numbers(after: dict[str, int], text: str) -> None:
     assert step(before, numbered(ben=10002, carol=10003)) == []
 
 
+def routed(strategy: str | None) -> dict[str, Any]:
+    spec = {"intelligentRoutingSpec": {"enabled": True, "routingStrategy": strategy}} if strategy else {}
+    endpoint = {"kind": "InferenceEndpointConfig", "metadata": {"name": "chat"}, "spec": spec}
+    parts = json.dumps([endpoint]).replace('"chat"', '"chat", "namespace": "|"').split("|")
+    joined = {"Fn::Join": ["", [parts[0], {"Ref": "Namespace"}, parts[1]]]}
+    return template(Endpoint=resource("Custom::AWSCDK-EKS-KubernetesResource", Manifest=joined))
+
+
+@pytest.mark.parametrize(("before", "after"), [(None, "prefixaware"), ("prefixaware", None), ("session", "kvaware")])
+def test_endpoints_keep_their_routing(before: str | None, after: str | None) -> None:
+    (finding,) = step(routed(before), routed(after))
+    assert (finding.rule, finding.severity) == ("FMB-134", Severity.ERROR)
+    assert f"the routing of chat would go from {before or 'none'} to {after or 'none'}" in finding.message
+    assert step(routed(before), routed(before)) == []
+    assert step(routed(before), template()) == []  # an endpoint may go
+
+
 def test_a_new_release_takes_the_root_volumes() -> None:
     (finding,) = step(hyperpod(group("gpu")), hyperpod(group("gpu", ImageReleaseVersion="1.2.3")))
     assert (finding.rule, finding.severity) == ("FMB-108", Severity.WARNING)

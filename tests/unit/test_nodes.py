@@ -16,8 +16,9 @@ from botocore.stub import Stubber
 from typer.testing import CliRunner
 
 from fmblocks.cli import nodes
+from fmblocks.cli.deployed import output_of
 from fmblocks.cli.main import app
-from fmblocks.cli.nodes import Node, Scripts, cluster_of, nodes_of, scripts_of
+from fmblocks.cli.nodes import Node, Scripts, nodes_of, scripts_of
 from tests.conftest import ROOT
 
 ARN = "arn:aws:sagemaker:us-west-2:111122223333:cluster/abcdefghijkl"
@@ -75,8 +76,8 @@ def test_the_cluster_is_that_of_the_stack() -> None:
         outputs = [{"OutputKey": "Other", "OutputValue": "y"}, {"OutputKey": "ClusterArn", "OutputValue": ARN}]
         stub.add_response("describe_stacks", {"Stacks": [{**stack, "Outputs": outputs}]}, {"StackName": "x"})
         stub.add_response("describe_stacks", {"Stacks": [stack]}, {"StackName": "x"})
-        assert cluster_of("x", cloudformation) == ARN
-        assert cluster_of("x", cloudformation) is None
+        assert output_of("x", "ClusterArn", cloudformation) == ARN
+        assert output_of("x", "ClusterArn", cloudformation) is None
 
 
 @pytest.fixture

@@ -406,7 +406,7 @@ EKS_ROLES = ("AWSServiceRoleForAmazonEKS", "AWSServiceRoleForAmazonEKSNodegroup"
 def test_add_ons_that_are_offered(aws: Stubs) -> None:
     offer(aws, dict(pinned("1.35")))
     roles(aws, *EKS_ROLES)
-    assert [one[:2] for one in told(of_cluster.questions(training(), "usw2-az2", aws.account))] == [
+    assert [one[:2] for one in told(of_cluster.questions("training", training(), "usw2-az2", aws.account))] == [
         ("pass", "FMB-85"),
         ("pass", "FMB-93"),
     ]
@@ -415,7 +415,7 @@ def test_add_ons_that_are_offered(aws: Stubs) -> None:
 def test_an_add_on_that_the_region_lacks(aws: Stubs) -> None:
     offer(aws, {**pinned("1.35"), "cert-manager": "v1.21.0-eksbuild.3"})
     roles(aws, *EKS_ROLES)
-    first, _ = told(of_cluster.questions(training(), "usw2-az2", aws.account))
+    first, _ = told(of_cluster.questions("training", training(), "usw2-az2", aws.account))
     assert first == (
         "fail",
         "FMB-85",
@@ -426,14 +426,14 @@ def test_an_add_on_that_the_region_lacks(aws: Stubs) -> None:
     offer(aws, {**pinned("1.35"), "cert-manager": "v1.21.0-eksbuild.3"})
     roles(aws, *EKS_ROLES)
     named = {"add_ons": [{"name": "cert-manager", "version": "v1.21.0-eksbuild.3"}]}
-    assert told(of_cluster.questions(training(kubernetes=named), "usw2-az2", aws.account))[0][0] == "pass"
+    assert told(of_cluster.questions("training", training(kubernetes=named), "usw2-az2", aws.account))[0][0] == "pass"
     assert len(ADD_ONS) == len(pinned("1.35"))
 
 
 def test_a_version_that_the_region_lacks(aws: Stubs) -> None:
     offer(aws, {}, "1.40")
     roles(aws, *EKS_ROLES)
-    first, _ = told(of_cluster.questions(training(kubernetes={"version": "1.40"}), "usw2-az2", aws.account))
+    first, _ = told(of_cluster.questions("training", training(kubernetes={"version": "1.40"}), "usw2-az2", aws.account))
     assert first[2] == "training.kubernetes.version: EKS offers no add-on for Kubernetes 1.40 here"
 
 
@@ -441,7 +441,9 @@ def test_a_role_that_a_new_account_lacks(aws: Stubs) -> None:
     """C96."""
     spot = {"name": "gpu", "instance_type": "p5.48xlarge", "count": "2", "capacity": "spot"}
     roles(aws, "AWSServiceRoleForAutoScaling", "AWSServiceRoleForEC2Spot", missing="AWSServiceRoleForEC2Spot")
-    (found,) = answers(of_cluster.questions(training(orchestrator="ec2", node_groups=[spot]), "usw2-az2", aws.account))
+    (found,) = answers(
+        of_cluster.questions("training", training(orchestrator="ec2", node_groups=[spot]), "usw2-az2", aws.account)
+    )
     assert (found.outcome, found.rule) == (Outcome.WARN, "FMB-93")
     assert "AWSServiceRoleForEC2Spot is not there yet" in found.message
     assert found.hint == "aws iam create-service-linked-role --aws-service-name spot.amazonaws.com"
@@ -449,7 +451,7 @@ def test_a_role_that_a_new_account_lacks(aws: Stubs) -> None:
 
 def test_pcs_asks_for_a_role_of_its_own(aws: Stubs) -> None:
     roles(aws, "AWSServiceRoleForPCS", missing="AWSServiceRoleForPCS")
-    (found,) = answers(of_cluster.questions(training(orchestrator="pcs"), "usw2-az2", aws.account))
+    (found,) = answers(of_cluster.questions("training", training(orchestrator="pcs"), "usw2-az2", aws.account))
     assert (found.outcome, found.rule) == (Outcome.WARN, "FMB-93")
     assert found.hint == "aws iam create-service-linked-role --aws-service-name pcs.amazonaws.com"
 
@@ -457,7 +459,10 @@ def test_pcs_asks_for_a_role_of_its_own(aws: Stubs) -> None:
 def test_a_denied_call_is_unknown(aws: Stubs) -> None:
     aws.refuse("eks", "describe_addon_versions", "AccessDeniedException", 403)
     roles(aws, *EKS_ROLES)
-    assert [one[0] for one in told(of_cluster.questions(training(), "usw2-az2", aws.account))] == ["unknown", "pass"]
+    assert [one[0] for one in told(of_cluster.questions("training", training(), "usw2-az2", aws.account))] == [
+        "unknown",
+        "pass",
+    ]
 
 
 HYPERPOD = {"name": "gpu", "instance_type": "p5.48xlarge", "count": "4"}
@@ -479,14 +484,14 @@ def quota(aws: Stubs, **values: float) -> None:
 def test_quotas_of_hyperpod_are_not_ec2s(aws: Stubs) -> None:
     """C84."""
     quota(aws, **{"m7i.xlarge": 1, "p5.48xlarge": 0})
-    (found,) = answers(of_cluster.questions(on_hyperpod(), "usw2-az2", aws.account))
+    (found,) = answers(of_cluster.questions("training", on_hyperpod(), "usw2-az2", aws.account))
     assert (found.outcome, found.rule) == (Outcome.FAIL, "HP-24")
     assert found.message == "ml.p5.48xlarge for cluster usage: have 0, need 4"
     quota(aws, **{"m7i.xlarge": 1, "p5.48xlarge": 4})
-    (found,) = answers(of_cluster.questions(on_hyperpod(), "usw2-az2", aws.account))
+    (found,) = answers(of_cluster.questions("training", on_hyperpod(), "usw2-az2", aws.account))
     assert found.outcome is Outcome.PASS
     quota(aws, **{"p5.48xlarge": 4})
-    (found,) = answers(of_cluster.questions(on_hyperpod(), "usw2-az2", aws.account))
+    (found,) = answers(of_cluster.questions("training", on_hyperpod(), "usw2-az2", aws.account))
     assert (found.outcome, found.message[:13]) == (Outcome.UNKNOWN, "ml.m7i.xlarge")
 
 
@@ -512,7 +517,7 @@ def plan(aws: Stubs, **changes: Any) -> list[tuple[str, str, str]]:
     quota(aws, **{"m7i.xlarge": 1, "p5.48xlarge": 4})
     aws.answer("sagemaker", "describe_training_plan", answer, {"TrainingPlanName": "mine"})
     given = on_hyperpod(capacity={"mode": "training_plan", "training_plan_arn": PLAN_ARN})
-    return told(of_cluster.questions(given, "usw2-az2", aws.account))[1:]
+    return told(of_cluster.questions("training", given, "usw2-az2", aws.account))[1:]
 
 
 @pytest.mark.parametrize(
@@ -551,7 +556,7 @@ def test_add_ons_of_hyperpod_are_asked_for_too(aws: Stubs) -> None:
     quota(aws, **{"p5.48xlarge": 4})
     given = {"hyperpod_add_ons": ["task_governance"]}
     asked = training(orchestrator="hyperpod-eks", kubernetes=given, node_groups=[HYPERPOD])
-    found = told(of_cluster.questions(asked, "usw2-az2", aws.account))
+    found = told(of_cluster.questions("training", asked, "usw2-az2", aws.account))
     assert found[0][2].startswith(
         "training.kubernetes.add_ons: amazon-sagemaker-hyperpod-taskgovernance v1.6.0-eksbuild.1 is not offered"
     )
@@ -562,7 +567,7 @@ def test_nodes_of_a_plan_may_need_the_quota_too(aws: Stubs) -> None:
     quota(aws, **{"m7i.xlarge": 1, "p5.48xlarge": 3})
     aws.refuse("sagemaker", "describe_training_plan", "AccessDeniedException", 403)
     given = on_hyperpod(capacity={"mode": "training_plan", "training_plan_arn": PLAN_ARN})
-    first, second = told(of_cluster.questions(given, "usw2-az2", aws.account))
+    first, second = told(of_cluster.questions("training", given, "usw2-az2", aws.account))
     assert first[:2] == ("warn", "TP-08")
     assert "ml.p5.48xlarge for cluster usage: have 3, and the plan's nodes are 4" in first[2]
     assert second[0] == "unknown"

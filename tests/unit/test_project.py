@@ -104,7 +104,7 @@ BAD_SHAPES = [
     (SMALLEST.replace("[usw2-az2]", "[usw2-az2], subnets: {usw2-az2: {privat: x}}"), "did you mean private?"),
     (SMALLEST + "tags: {a: true}\n", "tags.a: true is not text; write text; put quotes around"),
     (SMALLEST + "tags: x\n", "tags: x is not a mapping"),
-    (SMALLEST + "inference: {endpoints: []}\n", "inference: cannot be used here; this version does not build it yet"),
+    (SMALLEST + "inference: {slurm: {}, models: [a]}\n", "inference.models: cannot be used here; the key is endpoints"),
     (SMALLEST + LUSTRE.replace("1200", "lots"), "storage.lustre.capacity_gib: lots is not a whole number"),
     (SMALLEST + LUSTRE.replace("1200", "1200.5"), "storage.lustre.capacity_gib: 1200.5 is not a whole number"),
     (

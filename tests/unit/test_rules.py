@@ -37,6 +37,8 @@ from fmblocks.network.settings import CLOSED_NETWORK_SERVICES, ExistingSubnet, E
 from fmblocks.observability.settings import Alerts, Collector, Grafana
 from fmblocks.project import PROJECT_RULES, Project
 from fmblocks.rulebook import Kind, entries
+from fmblocks.serving.nodes import ServedNodes
+from fmblocks.serving.settings import Endpoint, ServingCluster
 from fmblocks.storage.settings import (
     AccountingDatabase,
     DataRepositoryAssociation,
@@ -46,6 +48,7 @@ from fmblocks.storage.settings import (
     ExistingLustre,
     LustreLogLevel,
     LustreMetadataMode,
+    ModelStore,
     OpenZfsDeploymentType,
     ReadCacheSizingMode,
     Release,
@@ -104,11 +107,12 @@ def closed(
     closed: bool = True,
     collected: bool = False,
     database: bool = False,
+    serving: bool = False,
     orchestrator: Orchestrator = Orchestrator.EKS,
     **keys: Any,
 ) -> dict[str, Any]:
     told = {**eks_groups(*groups), "kubernetes": Kubernetes(**keys), "orchestrator": orchestrator}
-    watched = {"collected": collected, "accounting_database_given": database}
+    watched = {"collected": collected, "accounting_database_given": database, "serving_charts": serving}
     return {**told, **watched, "closed": closed, "endpoint_services": services}
 
 
@@ -186,7 +190,7 @@ def far(lustre: str | None, *nodes: str | None, efa: bool = False) -> dict[str, 
 def room(
     groups: list[Group], lustre: int, size: int, orchestrator: Orchestrator = Orchestrator.HYPERPOD_SLURM
 ) -> dict[str, Any]:
-    sizes = {"storage_addresses": lustre, "subnet_size": size, "zone": "usw2-az2"}
+    sizes = {"others": {}, "storage_addresses": lustre, "subnet_size": size, "zone": "usw2-az2"}
     return {"orchestrator": orchestrator, "node_groups": groups, "types": TYPES, **sizes}
 
 
@@ -579,7 +583,162 @@ STANDS = {
     "efa_security_group_given": False,
 }
 
+
+def served(
+    *nodes: tuple[str, str, int, int],
+    zones: Mapping[str, str] | None = None,
+    orchestrator: Orchestrator = Orchestrator.EKS,
+    tiered: bool = False,
+    collected: bool = True,
+    **keys: Any,
+) -> dict[str, Any]:
+    """An endpoint, on nodes that are told as name, type, count and EFA interfaces."""
+    given = {
+        "name": "chat",
+        "server": "vllm",
+        "image": "a/b:v1",
+        "model": {"path": "/m"},
+        "accelerators_per_replica": 8,
+    }
+    endpoint = Endpoint.model_validate({**given, **keys})
+    return {
+        **{name: getattr(endpoint, name) for name in Endpoint.model_fields},
+        "endpoint": endpoint,
+        "nodes": [ServedNodes(*one) for one in nodes or [("gpu", "p5en.48xlarge", 4, 16)]],
+        "zones": zones or {},
+        "types": TYPES,
+        "orchestrator": orchestrator,
+        "tiered_storage_on": tiered,
+        "metrics_collected": collected,
+        "model_store_given": False,
+        "lustre_given": True,
+        "region": "us-west-2",
+    }
+
+
+def on_hyperpod(*nodes: tuple[str, str, int, int], **keys: Any) -> dict[str, Any]:
+    return served(*nodes, orchestrator=Orchestrator.HYPERPOD_EKS, **keys)
+
+
+def together(*counts: int, count: int = 4, scaling: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Endpoints of so many replicas of a node each, or scaled up to that many."""
+    given = served()["endpoint"]
+    told = [{"min": 1, "max": number} if scaling else number for number in counts]
+    endpoints = [
+        Endpoint.model_validate(
+            {**given.model_dump(exclude_unset=True), "name": f"chat-{at}", "replicas": one, "autoscaling": scaling}
+            if scaling
+            else {**given.model_dump(exclude_unset=True), "name": f"chat-{at}", "replicas": one}
+        )
+        for at, one in enumerate(told)
+    ]
+    return {"endpoints": endpoints, "nodes": [ServedNodes("gpu", "p5en.48xlarge", count, 16)], "types": TYPES}
+
+
+def ground(
+    cluster: str = "own", orchestrator: str = "eks", training: str | None = None, *given: str, **kubernetes: Any
+) -> dict[str, Any]:
+    return {
+        "cluster": ServingCluster(cluster),
+        "orchestrator": Orchestrator(orchestrator),
+        "given": given,
+        "training": Orchestrator(training) if training else None,
+        "kubernetes": Kubernetes.model_validate(kubernetes) if kubernetes else None,
+    }
+
+
+SPLIT = {"prefill": {"node_group": "gpu"}, "decode": {"node_group": "more"}}
+TWO_GROUPS = (("gpu", "p5en.48xlarge", 4, 16), ("more", "p5en.48xlarge", 4, 16))
+QUEUE = {"metric": "waiting_requests", "target": "8"}
+LARGE = {"path": "/m", "parameters_billion": "671", "precision": "bf16"}
+TLS = {"certificate_arn": "arn:aws:acm:us-west-2:111122223333:certificate/0a1b2c3d"}
+ROUTED = {"prefill_decode": SPLIT, "router_image": "a/r:v1"}
+
+
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
+    ("FMB-84", closed(serving=True, **MIRRORED), closed(serving=True), "training.kubernetes.chart_registry: is not given, and a closed network reaches no public charts"),
+    ("FMB-117", ground(), ground(orchestrator="pcs"), "orchestrator: pcs runs no endpoints"),
+    ("FMB-117", ground("training", "eks", "eks"), ground("training", "eks", "hyperpod-slurm"), "cluster: training, but training.orchestrator is hyperpod-slurm"),
+    ("FMB-117", ground("training", "eks", "hyperpod-eks", "endpoints"), ground("training"), "cluster: training, which is not given"),
+    ("FMB-117", ground("own", "eks", None, "node_groups"), ground("training", "eks", "eks", "node_groups"), "node_groups: is not read with cluster: training; leave it out: write training: {node_groups: …}"),
+    ("FMB-118", {"training_groups": {"gpu"}, "inference_groups": ["serve"]}, {"training_groups": {"gpu"}, "inference_groups": ["serve", "gpu"]}, "inference.node_groups[1].name: gpu is a group of training too"),
+    ("FMB-119", together(1, 1), {"endpoints": [served()["endpoint"]] * 2}, "endpoints[1].name: chat is named twice"),
+    ("FMB-120", served(), served(node_group="cpu"), "node_group: cpu is no node group of the cluster; known here: gpu"),
+    ("FMB-120", served(*TWO_GROUPS, node_group="more"), served(*TWO_GROUPS), "node_group: is required: not one group alone has accelerators; known here: gpu, more"),
+    ("FMB-120", served(), served(("gpu", "p5en.48xlarge", 4, 16), ("cpu", "m7i.xlarge", 4, 0), node_group="cpu"), "node_group: cpu is of m7i.xlarge, which has no accelerators"),
+    ("FMB-120", served(), served(accelerators_per_replica=9), "accelerators_per_replica: 9 on 1 node, and p5en.48xlarge has 8"),
+    ("FMB-120", served(nodes_per_replica=2, accelerators_per_replica=16), served(nodes_per_replica=2, accelerators_per_replica=9), "9 cannot be shared among 2 nodes"),
+    ("FMB-120", served(nodes_per_replica=2, accelerators_per_replica=16), served(nodes_per_replica=2, accelerators_per_replica=8), "8 on 2 nodes leaves accelerators of p5en.48xlarge over; write 16"),
+    ("FMB-120", served(tensor_parallel_size=4), served(tensor_parallel_size=3), "tensor_parallel_size: 3 does not divide the 8 accelerators"),
+    ("FMB-120", served(("trn", "trn2.48xlarge", 1, 16), server="own"), served(("trn", "trn2.48xlarge", 1, 16)), "server: vllm, whose command line is written for NVIDIA's, and trn2.48xlarge has others"),
+    ("FMB-120", on_hyperpod(*TWO_GROUPS, prefill_decode=SPLIT), on_hyperpod(*TWO_GROUPS, prefill_decode={**SPLIT, "decode": {"node_group": "more", "accelerators_per_replica": 9}}), "prefill_decode.decode.accelerators_per_replica: 9 on 1 node"),
+    ("FMB-121", served(), served(model={}), "model: takes one of store, path and bucket, not none"),
+    ("FMB-121", served(), served(model={"path": "/m", "bucket": "b"}), "model: takes one of store, path and bucket, not path and bucket"),
+    ("FMB-121", {**served(model={"store": "a/v1"}), "model_store_given": True}, served(model={"store": "a/v1"}), "model.store: a/v1, and the project has no model store"),
+    ("FMB-121", served(), {**served(), "lustre_given": False}, "model.path: /m, and the project has no Lustre file system"),
+    ("FMB-121", served(model={"bucket": "b", "prefix": "x/"}), served(model={"path": "/m", "prefix": "x/"}), "model.prefix: is not read without bucket"),
+    ("FMB-121", served(model={"path": "/m", "kv_cache": {"layers": 1, "kv_heads": 1, "head_dim": 1}}), served(model={"path": "/m", "kv_cache": {"layers": 1, "kv_heads": 1}}), "model.kv_cache: takes kv_heads and head_dim, or latent_dim"),
+    ("FMB-121", served(model={"path": "/m", "kv_cache": {"layers": 1, "latent_dim": 1}}), served(model={"path": "/m", "kv_cache": {"layers": 1, "latent_dim": 1, "kv_heads": 1, "head_dim": 1}}), "model.kv_cache: takes kv_heads and head_dim, or latent_dim"),
+    ("FMB-122", served(nodes_per_replica=2, accelerators_per_replica=16), served(("gpu", "p5en.48xlarge", 4, 0), nodes_per_replica=2, accelerators_per_replica=16), "nodes_per_replica: the nodes of gpu, p5en.48xlarge, have no EFA: they would talk over TCP"),
+    ("FMB-122", on_hyperpod(*TWO_GROUPS, prefill_decode=SPLIT, zones={"gpu": "usw2-az1", "more": "usw2-az1"}), on_hyperpod(*TWO_GROUPS, prefill_decode=SPLIT, zones={"gpu": "usw2-az1", "more": "usw2-az2"}), "prefill_decode: the halves stand in usw2-az1 and usw2-az2, and EFA traffic does not leave its zone"),
+    ("FMB-122", on_hyperpod(*TWO_GROUPS, prefill_decode=SPLIT), on_hyperpod(("gpu", "p5en.48xlarge", 4, 16), ("more", "g5.48xlarge", 4, 0), prefill_decode=SPLIT), "prefill_decode: the nodes of more, g5.48xlarge, have no EFA"),
+    ("FMB-123", on_hyperpod(kv_cache_tiers=["tiered_storage"], tiered=True), on_hyperpod(kv_cache_tiers=["tiered_storage"]), "kv_cache_tiers: tiered_storage, which the cluster has not switched on"),
+    ("FMB-123", served(), served(kv_cache_tiers=["tiered_storage"]), "kv_cache_tiers: tiered_storage is HyperPod's, and the orchestrator is eks"),
+    ("FMB-123", on_hyperpod(kv_cache_tiers=["cpu"]), on_hyperpod(kv_cache_tiers=["cpu", "cpu"]), "kv_cache_tiers: cpu, cpu names a tier twice"),
+    ("FMB-123", on_hyperpod(kv_cache_tiers=["redis"], kv_cache_redis_url="redis://a:6379"), on_hyperpod(kv_cache_tiers=["redis"]), "kv_cache_redis_url: is required with tier redis"),
+    ("FMB-123", on_hyperpod(), on_hyperpod(kv_cache_redis_url="redis://a:6379"), "kv_cache_redis_url: is not read without tier redis"),
+    ("FMB-123", on_hyperpod(kv_cache_tiers=["tiered_storage"], tiered=True), on_hyperpod(kv_cache_tiers=["tiered_storage", "redis"], kv_cache_redis_url="redis://a", tiered=True), "kv_cache_tiers: tiered_storage and redis are both the second tier"),
+    ("FMB-123", on_hyperpod(kv_cache_tiers=["cpu"]), on_hyperpod(kv_cache_tiers=["cpu"], server="sglang"), "kv_cache_tiers: cpu, which is for containers of vLLM here, and the server is sglang"),
+    ("FMB-123", served(kv_cache_tiers=["cpu"], kv_cache_cpu_gib=64), served(kv_cache_tiers=["redis"], kv_cache_redis_url="redis://a"), "kv_cache_tiers: redis is set up by HyperPod's operator only"),
+    ("FMB-123", served(kv_cache_tiers=["cpu"], kv_cache_cpu_gib=64), served(kv_cache_tiers=["cpu"]), "kv_cache_cpu_gib: is required with tier cpu on eks"),
+    ("FMB-123", served(), served(kv_cache_cpu_gib=64), "kv_cache_cpu_gib: is read with tier cpu on eks only"),
+    ("FMB-123", served(kv_cache_tiers=["cpu"], kv_cache_cpu_gib=1024), served(kv_cache_tiers=["cpu"], kv_cache_cpu_gib=1025), "kv_cache_cpu_gib: 1025 of the 2,048 GiB that go with 8 accelerators of p5en.48xlarge; half of them is the most"),
+    ("FMB-123", served(*TWO_GROUPS, **ROUTED, server="sglang", kv_cache_tiers=["cpu"], kv_cache_cpu_gib=64), served(*TWO_GROUPS, **ROUTED, kv_cache_tiers=["cpu"], kv_cache_cpu_gib=64), "kv_cache_tiers: cpu, which takes the place of what carries keys and values"),
+    ("FMB-124", served(model={**LARGE, "precision": "fp8"}), served(model=LARGE), "accelerators_per_replica: 8 × H200 hold 90% of 1,128 GiB, and the weights are 1,250 GiB at bf16; take more accelerators, or a smaller precision"),
+    ("FMB-124", served(), served(accelerators_per_replica=1, model={**LARGE, "parameters_billion": "70"}), "1 × H200 hold 90% of 141 GiB, and the weights are 130 GiB"),
+    ("FMB-124", served(server="sglang"), served(server="sglang", model=LARGE), "8 × H200 hold 1,128 GiB, and the weights are 1,250 GiB"),
+    ("FMB-124", served(nodes_per_replica=2, accelerators_per_replica=16, model=LARGE), on_hyperpod(*TWO_GROUPS, prefill_decode={**SPLIT, "decode": {"node_group": "more", "accelerators_per_replica": 4}}, model={**LARGE, "precision": "fp8"}), "prefill_decode.decode.accelerators_per_replica: 4 × H200"),
+    ("FMB-125", served(replicas={"min": 1, "max": 4}, autoscaling=QUEUE), served(replicas={"min": 1, "max": 4}), "replicas: 1 to 4, and nothing says when"),
+    ("FMB-125", served(replicas={"min": 1, "max": 4}, autoscaling=QUEUE), served(replicas=2, autoscaling=QUEUE), "replicas: from 2 to 2 there is nothing to scale"),
+    ("FMB-125", served(replicas=1), served(replicas={"min": 0, "max": 0} | {"max": 1}), "replicas: 0 to 1, and nothing says when"),
+    ("FMB-125", served(replicas=1), served(replicas={"min": 3, "max": 2}), "replicas: min 3 is more than max 2"),
+    ("FMB-125", served(replicas={"min": 0, "max": 4}, autoscaling={"metric": "query", "target": "1", "query": "x"}), served(replicas={"min": 0, "max": 4}, autoscaling=QUEUE), "replicas.min: 0, and without a replica there is no waiting_requests: the first would never start"),
+    ("FMB-125", served(replicas={"min": 1, "max": 4}, autoscaling=QUEUE), served(replicas={"min": 1, "max": 4}, autoscaling=QUEUE, collected=False), "autoscaling: waiting_requests is read from the metrics workspace, and nobody writes it there; write observability: {collector: agents}"),
+    ("FMB-125", on_hyperpod(replicas={"min": 1, "max": 4}, autoscaling=QUEUE), on_hyperpod(replicas={"min": 1, "max": 4}, autoscaling=QUEUE, collected=False), "add observability to the cluster's kubernetes.hyperpod_add_ons"),
+    ("FMB-125", served(replicas={"min": 1, "max": 4}, autoscaling={"metric": "query", "target": "1", "query": "x"}), served(replicas={"min": 1, "max": 4}, autoscaling={"metric": "query", "target": "1"}), "autoscaling.query: is required with metric query"),
+    ("FMB-125", served(replicas={"min": 1, "max": 4}, autoscaling=QUEUE), served(replicas={"min": 1, "max": 4}, autoscaling={**QUEUE, "query": "x"}), "autoscaling.query: is read with metric query only"),
+    ("FMB-125", served(replicas={"min": 1, "max": 4}, autoscaling={"metric": "kv_cache_usage", "target": "1"}), served(replicas={"min": 1, "max": 4}, autoscaling={"metric": "kv_cache_usage", "target": "80"}), "autoscaling.target: 80 is more than 1, which is a full cache"),
+    ("FMB-125", served(replicas={"min": 1, "max": 4}, autoscaling=QUEUE), served(replicas={"min": 1, "max": 4}, autoscaling=QUEUE, server="own"), "autoscaling.metric: waiting_requests is a metric of vLLM and SGLang"),
+    ("FMB-125", on_hyperpod(*TWO_GROUPS, prefill_decode=SPLIT), on_hyperpod(*TWO_GROUPS, prefill_decode=SPLIT, replicas=2), "replicas: is not read beside prefill_decode"),
+    ("FMB-125", served(*TWO_GROUPS, router_image="a/r:v1", prefill_decode={**SPLIT, "decode": {"node_group": "more", "replicas": {"min": 1, "max": 2}, "autoscaling": QUEUE}}), on_hyperpod(*TWO_GROUPS, prefill_decode={**SPLIT, "decode": {"node_group": "more", "replicas": {"min": 1, "max": 2}, "autoscaling": QUEUE}}), "prefill_decode.decode.autoscaling.metric: waiting_requests does not say of which half it is on HyperPod"),
+    ("FMB-126", on_hyperpod(routing="session"), served(routing="session", router_image="a/r:v1"), "routing: session is HyperPod's; use prefix_aware or round_robin, or hyperpod-eks"),
+    ("FMB-126", served(routing="prefix_aware", router_image="a/r:v1"), served(routing="prefix_aware"), "router_image: is required with routing and prefill_decode; name an image with vllm-router in it"),
+    ("FMB-126", served(routing="prefix_aware", router_image="a/r:v1", server="sglang"), served(routing="prefix_aware", server="sglang"), "name an image with sglang_router in it"),
+    ("FMB-126", served(), served(router_image="a/r:v1"), "router_image: is not read without them"),
+    ("FMB-126", served(), served(routing="round_robin", router_image="a/r:v1", server="own"), "routing: is for vLLM and SGLang, and the server is own"),
+    ("FMB-126", on_hyperpod(invocation_path="v1/completions"), served(invocation_path="v1/completions"), "invocation_path: is read on hyperpod-eks only"),
+    ("FMB-126", served(tls=TLS, load_balancer=True), served(tls=TLS), "tls: is not read without load_balancer"),
+    ("FMB-126", on_hyperpod(), on_hyperpod(nodes_per_replica=2, accelerators_per_replica=16), "nodes_per_replica: 2, and a replica of HyperPod's operator stays on one node; use orchestrator eks"),
+    ("FMB-126", on_hyperpod(), on_hyperpod(gdrcopy=True), "gdrcopy: is read on eks only"),
+    ("FMB-126", served(load_balancer=True), on_hyperpod(load_balancer=True), "load_balancer: HyperPod's operator makes one for each endpoint"),
+    ("FMB-126", on_hyperpod(routing="prefix_aware"), on_hyperpod(routing="prefix_aware", server="sglang"), "routing: is for containers of vLLM, and the server is sglang"),
+    ("FMB-126", on_hyperpod(routing="kv_aware", invocation_path="v1/completions"), on_hyperpod(routing="kv_aware"), "invocation_path: v1/chat/completions cannot be routed by kv_aware"),
+    ("FMB-127", on_hyperpod(*TWO_GROUPS, prefill_decode=SPLIT), on_hyperpod(("gpu", "p4d.24xlarge", 4, 4), ("more", "p5en.48xlarge", 4, 16), prefill_decode=SPLIT), "prefill_decode: p4d.24xlarge is not listed for prefill and decode: p5.48xlarge"),
+    ("FMB-128", together(4), together(5), "endpoints: chat-0 take 5 nodes of gpu at least, which has 4"),
+    ("FMB-128", together(2, 2), together(2, 3), "endpoints: chat-0, chat-1 take 5 nodes of gpu at least, which has 4"),
+    ("FMB-129", together(4, scaling=QUEUE), together(5, scaling=QUEUE), "endpoints: chat-0 take 5 nodes of gpu at most, which has 4"),
+    ("FMB-130", ground("own", "hyperpod-eks", None, hyperpod_add_ons=["observability"]), ground("own", "hyperpod-eks", None, hyperpod_add_ons=["task_governance"]), "kubernetes.hyperpod_add_ons: task_governance is for teams"),
+    *[
+        ("FMB-131", {"image": right}, {"image": wrong}, f"image: {wrong} changes under its name")
+        for right, wrong in (("a/b:v1", "a/b"), ("host:5000/a/b:v1", "host:5000/a/b"), ("a/b@sha256:00", "a/b:latest"))
+    ],
+    ("FMB-132", served(tls=TLS), served(tls={"certificate_arn": "arn:aws:iam::111122223333:server-certificate/x"}), "tls.certificate_arn: arn:aws:iam::111122223333:server-certificate/x is not the ARN of a certificate"),
+    ("FMB-132", served(tls=TLS), served(tls={"certificate_arn": TLS["certificate_arn"].replace("us-west-2", "us-east-1")}), "tls.certificate_arn: the certificate is of us-east-1, the load balancer of us-west-2"),
+    ("FMB-132", on_hyperpod(tls={**TLS, "domain_name": "a.example.com"}), on_hyperpod(tls=TLS), "tls.domain_name: is required by HyperPod"),
+    ("FMB-132", served(tls=TLS), served(tls={**TLS, "domain_name": "*.example.com"}), "tls.domain_name: *.example.com is no name of a host"),
+    ("FMB-132", on_hyperpod(tls={**TLS, "domain_name": "a.example.com", "hosted_zone_id": "Z0123456789"}), on_hyperpod(tls={**TLS, "domain_name": "a.example.com", "hosted_zone_id": "example.com"}), "tls.hosted_zone_id: example.com is not the id of a hosted zone"),
+    ("FMB-132", served(tls=TLS), served(tls={**TLS, "hosted_zone_id": "Z0123456789"}), "tls.hosted_zone_id: is read by HyperPod only"),
+    ("FMB-133", {"model_store": ModelStore(lustre_path="/models"), "lustre_given": True}, {"model_store": ModelStore(lustre_path="/models"), "lustre_given": False}, "model_store.lustre_path: /models, and the project has no Lustre file system"),
     ("NET-01", {"cidr": "10.0.0.0/28", "vpc": VPC}, {"cidr": "10.0.0.0/29", "vpc": VPC}, "vpc.cidr: 10.0.0.0/29 is smaller than a VPC can be; the smallest is a /28"),
     *[
         ("FMB-63", {"deployment_type": kind, "throughput_capacity_mbps": size}, {"deployment_type": kind, "throughput_capacity_mbps": size + off}, f"throughput_capacity_mbps: {size + off} MB/s is not sold for {kind}")

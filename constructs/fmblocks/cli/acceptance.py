@@ -79,17 +79,16 @@ def _nodes(file: Path, name: str, count: int | None) -> tuple[Nodes, Project]:
     except FindingsError as error:
         tell(error.findings, err=True)
         raise typer.Exit(1) from None
-    training = project.training
-    groups = {group.name: group for group in training.node_groups} if training else {}
-    if training is None or name not in groups:
+    groups = {group.name: (one, group) for one in project.clusters.values() for group in one.node_groups}
+    if name not in groups:
         typer.echo(f"{name} is no node group of {file}: {', '.join(groups) or 'it has none'}", err=True)
         raise typer.Exit(2)
-    group, types, lustre = groups[name], project.instance_types, project.storage.lustre
+    (cluster, group), types, lustre = groups[name], project.instance_types, project.storage.lustre
     kind = types[group.instance_type]
-    if training.orchestrator.hyperpod:
+    if cluster.orchestrator.hyperpod:
         interfaces = kind.max_efa_interfaces
     else:
-        wired = interfaces_of(training.orchestrator, group, types)
+        wired = interfaces_of(cluster.orchestrator, group, types)
         interfaces = sum(one.interface_type.has_efa for one in wired)
     mount_path = lustre.mount_path if lustre else None
     return Nodes(kind=kind, count=count or group.count, interfaces=interfaces, mount_path=mount_path), project

@@ -35,20 +35,27 @@ def pull(
     """
     try:
         loaded = Project.load(file)
-        training = loaded.project.training
-        if training is None or training.orchestrator is not Orchestrator.HYPERPOD_EKS:
-            orchestrator = training.orchestrator if training else "none"
-            text = f"is {orchestrator}, and the chart is for hyperpod-eks"
-            raise FindingsError([_fault("training.orchestrator", text, "nothing is to be fetched")])
-        target = file.parent / (training.kubernetes or Kubernetes()).dependency_chart.path
-        if target.exists() and any(target.iterdir()) and not (target / "Chart.yaml").is_file():
-            text = f"{target} holds something else than a chart, and would be replaced"
-            raise FindingsError([_fault("training.kubernetes.dependency_chart.path", text, "name another folder")])
-        fetch(repository, COMMIT, target)
+        clusters = loaded.project.clusters
+        wanted = {
+            file.parent / (one.kubernetes or Kubernetes()).dependency_chart.path: key
+            for key, one in clusters.items()
+            if one.orchestrator is Orchestrator.HYPERPOD_EKS
+        }
+        if not wanted:
+            found = next(((key, one.orchestrator.value) for key, one in clusters.items()), ("training", "none"))
+            text = f"is {found[1]}, and the chart is for hyperpod-eks"
+            raise FindingsError([_fault(f"{found[0]}.orchestrator", text, "nothing is to be fetched")])
+        for target, key in wanted.items():
+            if target.exists() and any(target.iterdir()) and not (target / "Chart.yaml").is_file():
+                text = f"{target} holds something else than a chart, and would be replaced"
+                raise FindingsError([_fault(f"{key}.kubernetes.dependency_chart.path", text, "name another folder")])
+        for target in wanted:
+            fetch(repository, COMMIT, target)
     except FindingsError as error:
         tell(error.findings)
         raise typer.Exit(1) from None
-    typer.echo(f"{target}: commit {COMMIT}")
+    for target in wanted:
+        typer.echo(f"{target}: commit {COMMIT}")
 
 
 def fetch(repository: str, commit: str, target: Path) -> None:

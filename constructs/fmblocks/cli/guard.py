@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from fmblocks.guard.change_sets import Clients
 
 # The stacks that a project can have, in the order in which they are deployed.
-STACKS = ("FoundationStack", "CapacityStack", "TrainingStack")
+STACKS = ("FoundationStack", "CapacityStack", "TrainingStack", "InferenceStack")
 
 
 def guard(

@@ -15,7 +15,7 @@ from typing import Annotated
 import typer
 
 from fmblocks.catalog import instance_types
-from fmblocks.cli import acceptance, chart, local, nodes
+from fmblocks.cli import acceptance, chart, local, model, nodes
 from fmblocks.cli.explain import where_checked
 from fmblocks.cli.guard import guard
 from fmblocks.cli.init import first_files
@@ -34,6 +34,7 @@ app.add_typer(local.app, name="local")
 app.add_typer(acceptance.app, name="acceptance")
 app.add_typer(chart.app, name="chart")
 app.add_typer(nodes.app, name="nodes")
+app.add_typer(model.app, name="model")
 app.command()(guard)
 app.command()(preflight)
 app.command()(retire)
@@ -216,6 +217,15 @@ def _plan_lines(name: str, sums: Plan) -> Iterator[str]:
         yield row("writing it to Lustre", sums.checkpoint_seconds, "s")
     if sums.staging_seconds is not None:
         yield row("staging the data set", sums.staging_seconds, "s")
+    for name, fits in sums.endpoints.items():
+        yield f"a replica of {name}"
+        yield row("  weights", fits.weights_gib, "GiB")
+        yield row("  accelerator memory", fits.hbm_gib, "GiB")
+        kib = None if fits.kv_bytes_per_token is None else fits.kv_bytes_per_token / 1024
+        yield row("  a token in the KV cache", kib, "KiB")
+        yield row("  left for the KV cache", fits.kv_gib, "GiB")
+        yield row("  tokens in it at once", fits.tokens)
+        yield row("  longest requests at once", fits.requests)
     yield "quotas"
     for quota in sums.quotas:
         yield f"  {quota.needed:>6}  {quota.name}{f' ({quota.code})' if quota.code else ''}"

@@ -14,16 +14,16 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fmblocks.cli.deployed import output_of, session_of, stop
 from fmblocks.cli.terminal import tabulate, tell
 from fmblocks.findings import FindingsError
-from fmblocks.project import Project
+from fmblocks.project import STACKS_OF_CLUSTERS, Project
 
 if TYPE_CHECKING:
-    from mypy_boto3_cloudformation.client import CloudFormationClient
     from mypy_boto3_sagemaker.client import SageMakerClient
 
 app = typer.Typer(no_args_is_help=True, help="Nodes of a HyperPod cluster that is deployed.")
@@ -91,10 +91,10 @@ def run_scripts(
     nodes, scripts, region = _nodes(file)
     for tool, place in _TOOLS.items():
         if shutil.which(tool) is None:
-            _stop(f"{tool} is not on the PATH; {place}")
+            stop(f"{tool} is not on the PATH; {place}")
     chosen = [one for one in nodes if one.status == "Running" and (not group or one.group in group)]
     if unknown := sorted(set(group or ()) - {one.group for one in nodes}):
-        _stop(f"no node is of {', '.join(unknown)}")
+        stop(f"no node is of {', '.join(unknown)}")
     without = sorted({one.group for one in chosen} - set(scripts))
     for name in without:
         typer.echo(f"{name}: names no scripts", err=True)
@@ -165,38 +165,33 @@ def scripts_of(cluster_arn: str, sagemaker: SageMakerClient) -> dict[str, Script
     return found
 
 
-def cluster_of(stack: str, cloudformation: CloudFormationClient) -> str | None:
-    """The ARN of the cluster of a stack."""
-    outputs = cloudformation.describe_stacks(StackName=stack)["Stacks"][0].get("Outputs", [])
-    return next((one["OutputValue"] for one in outputs if one["OutputKey"] == "ClusterArn"), None)
-
-
 def _nodes(file: Path) -> tuple[Sequence[Node], dict[str, Scripts], str]:
     try:
         project = Project.load(file).project
     except FindingsError as error:
         tell(error.findings, err=True)
         raise typer.Exit(2) from None
-    if project.training is None or not project.training.orchestrator.hyperpod:
-        _stop(f"{file} makes no HyperPod cluster")
+    stacks = [
+        f"{project.name}-{STACKS_OF_CLUSTERS[key]}"
+        for key, cluster in project.clusters.items()
+        if cluster.orchestrator.hyperpod
+    ]
+    if not stacks:
+        stop(f"{file} makes no HyperPod cluster")
     # Only here: boto3 takes longer to load than a file takes to check.
-    import boto3
     from botocore.exceptions import BotoCoreError, ClientError
 
-    session = boto3.Session(region_name=project.region)
     try:
-        identity = session.client("sts").get_caller_identity()["Account"]
-        if project.account is not None and identity != project.account:
-            _stop(f"the credentials are of account {identity}, and the project is for {project.account}")
-        arn = cluster_of(f"{project.name}-TrainingStack", session.client("cloudformation"))
-        if arn is None:
-            _stop(f"{project.name}-TrainingStack has no HyperPod cluster")
+        session = session_of(project)
         sagemaker = session.client("sagemaker")
-        return list(nodes_of(arn, sagemaker)), scripts_of(arn, sagemaker), sagemaker.meta.region_name
+        nodes: list[Node] = []
+        scripts: dict[str, Scripts] = {}
+        for stack in stacks:
+            arn = output_of(stack, "ClusterArn", session.client("cloudformation"))
+            if arn is None:
+                stop(f"{stack} has no HyperPod cluster")
+            nodes += nodes_of(arn, sagemaker)
+            scripts |= scripts_of(arn, sagemaker)
+        return nodes, scripts, sagemaker.meta.region_name
     except (BotoCoreError, ClientError) as error:
-        _stop(f"AWS does not answer: {error}")
-
-
-def _stop(text: str) -> NoReturn:
-    typer.echo(text, err=True)
-    raise typer.Exit(2)
+        stop(f"AWS does not answer: {error}")

@@ -75,13 +75,16 @@ def preflight(
 
 def _questions(project: Project, region: str, account: Account) -> Iterator[Question]:
     from fmblocks.cluster import preflight as of_cluster
+    from fmblocks.cluster.add_ons import INFERENCE_OPERATOR
     from fmblocks.network import preflight as of_network
     from fmblocks.storage import preflight as of_storage
 
     network = project.network
     yield from of_network.questions(network, region, account)
-    if project.training is not None:
-        yield from of_cluster.questions(project.training, network.primary, account)
+    for key, cluster in project.clusters.items():
+        served = project.inference is not None and project.inference.endpoints and cluster is project.serving_cluster
+        further = [INFERENCE_OPERATOR] if served and cluster.orchestrator.hyperpod else []
+        yield from of_cluster.questions(key, cluster, network.primary, account, further)
     if project.storage.lustre is not None:
         subnets = network.vpc.private_subnets if network.vpc else ()
         cidr = next((one.cidr for one in subnets if one.availability_zone == network.primary), None)

@@ -19,6 +19,9 @@ ROLE_LABEL = "fmblocks/role"
 GROUP_LABEL = "fmblocks/node-group"
 ACCELERATOR_LABEL = "fmblocks/accelerator"
 EFA_LABEL = "fmblocks/efa"
+# What a pod has to tolerate to run on an accelerator: so that nothing else does. The keys are those of the resources,
+# which the device plugins of the vendors tolerate too.
+TAINTS: Mapping[str, str] = {"nvidia": "nvidia.com/gpu", "aws": "aws.amazon.com/neuron"}
 
 _ON_SYSTEM_NODES = {"nodeSelector": {ROLE_LABEL: NodeRole.SYSTEM.value}}
 
@@ -53,6 +56,10 @@ HYPERPOD_ADD_ONS = {
     HyperPodAddOn.TASK_GOVERNANCE: "amazon-sagemaker-hyperpod-taskgovernance",
     HyperPodAddOn.OBSERVABILITY: "amazon-sagemaker-hyperpod-observability",
 }
+
+
+# Of endpoints on HyperPod; with the first one, not among those above.
+INFERENCE_OPERATOR = "amazon-sagemaker-hyperpod-inference"
 
 
 def laid_over(ours: Mapping[str, object], theirs: Mapping[str, object]) -> dict[str, object]:

@@ -10,8 +10,7 @@ from constructs import Construct
 
 from fmblocks._edge import check_arguments, instance_types, typed
 from fmblocks.catalog import normalise
-from fmblocks.cluster.add_ons import ACCELERATOR_LABEL, EFA_LABEL
-from fmblocks.cluster.eks_gpu_node_group import TAINTS
+from fmblocks.cluster.add_ons import ACCELERATOR_LABEL, EFA_LABEL, TAINTS
 from fmblocks.cluster.images import NEURON_PLUGIN, NVIDIA_PLUGIN, efa_plugin_image, mirrored
 from fmblocks.cluster.prepared import wait_until_ready
 from fmblocks.compute import rules as compute_rules  # noqa: F401  registers FMB-09

@@ -15,7 +15,7 @@ from aws_cdk import aws_iam as iam
 from aws_cdk import aws_kms as kms
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
-from constructs import Construct, DependencyGroup, IDependable
+from constructs import Construct, DependencyGroup, IConstruct, IDependable
 
 from fmblocks._edge import check_arguments, fault, instance_types, member, public_among, typed, unresolved, zone_of
 from fmblocks.catalog import normalise
@@ -165,7 +165,7 @@ class EksCluster(eks.Cluster):
             bootstrap_self_managed_addons=False,
             bootstrap_cluster_creator_admin_permissions=False,
             kubectl_provider_options=eks.KubectlProviderOptions(
-                kubectl_layer=kubectl_layer or _kubectl_layer(scope, kubernetes_version)
+                kubectl_layer=kubectl_layer or kubectl_layer_for(scope, kubernetes_version)
             ),
             output_config_command=False,
             cluster_name=cluster_name,
@@ -174,11 +174,7 @@ class EksCluster(eks.Cluster):
         cdk.Annotations.of(self).acknowledge_warning(
             "@aws-cdk/aws-eks:clusterMustManuallyTagSubnet", "load balancers are not made here"
         )
-        # CDK keeps the logs of its functions, so that each cluster that goes would leave two groups behind.
-        for part in self.node.find_child("KubectlProvider").node.find_all():
-            if isinstance(part, logs.CfnLogGroup):
-                part.apply_removal_policy(cdk.RemovalPolicy.DESTROY)
-                part.retention_in_days = 30
+        forget_logs(self.node.find_child("KubectlProvider"))
         # What runs in the cluster may use roles by OpenID Connect too: some operators know nothing else.
         self.oidc_provider = self.open_id_connect_provider
         for arn in admins:
@@ -294,7 +290,15 @@ def pod_role(scope: Construct, id: str) -> iam.Role:
     return role
 
 
-def _kubectl_layer(scope: Construct, version: str) -> lambda_.ILayerVersion:
+def forget_logs(kubectl: IConstruct) -> None:
+    """CDK keeps the logs of its functions, so that each cluster that goes would leave two groups behind."""
+    for part in kubectl.node.find_all():
+        if isinstance(part, logs.CfnLogGroup):
+            part.apply_removal_policy(cdk.RemovalPolicy.DESTROY)
+            part.retention_in_days = 30
+
+
+def kubectl_layer_for(scope: Construct, version: str) -> lambda_.ILayerVersion:
     """The layer of the package for a Kubernetes version; kubectl serves the minor versions beside its own too."""
     minor = version.removeprefix("1.")
     stack, id = cdk.Stack.of(scope), f"Kubectl{minor}"

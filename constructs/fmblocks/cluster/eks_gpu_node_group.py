@@ -18,16 +18,13 @@ from fmblocks.capacity.block_schedule import BlockSchedule, last_use
 from fmblocks.capacity.bought import CapacityBlock
 from fmblocks.capacity.settings import CapacityMode, Launch
 from fmblocks.catalog import InstanceType
-from fmblocks.cluster.add_ons import ACCELERATOR_LABEL, EFA_LABEL, GROUP_LABEL, ROLE_LABEL
+from fmblocks.cluster.add_ons import ACCELERATOR_LABEL, EFA_LABEL, GROUP_LABEL, ROLE_LABEL, TAINTS
 from fmblocks.cluster.eks_launch_template import EksLaunchTemplate
 from fmblocks.cluster.prepared import PreparedCluster
 from fmblocks.cluster.settings import NodeRole, Orchestrator
 from fmblocks.compute.own_nodes import check_own_nodes
 from fmblocks.findings import FindingsError
 
-# What a pod has to tolerate to run on an accelerator: so that nothing else does. The keys are those of the resources,
-# which the device plugins of the vendors tolerate too.
-TAINTS: Mapping[str, str] = {"nvidia": "nvidia.com/gpu", "aws": "aws.amazon.com/neuron"}
 # Of a label's value and of an object's name at once: Kubernetes, *Labels and Selectors*, *Object Names and IDs*.
 _NAME = r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?"
 _CAPACITY_TYPES = {CapacityMode.SPOT: "SPOT", CapacityMode.CAPACITY_BLOCK: "CAPACITY_BLOCK"}

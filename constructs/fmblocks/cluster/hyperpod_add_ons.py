@@ -18,7 +18,7 @@ from fmblocks.cluster.hyperpod_ready import HyperPodReady
 from fmblocks.cluster.prepared import wait_until_ready
 from fmblocks.cluster.settings import HyperPodAddOn
 from fmblocks.findings import FindingsError
-from fmblocks.observability.metrics_workspace import IMetricsWorkspace
+from fmblocks.observability.metrics_workspace import IMetricsWorkspace, workspace_address
 
 # Service accounts: SageMaker AI Developer Guide, *Installing the training operator*, *Setting up the SageMaker
 # HyperPod observability add-on*.
@@ -128,10 +128,7 @@ class HyperPodAddOns(Construct):
     def _values(self, one: HyperPodAddOn, workspace: IMetricsWorkspace | None) -> Mapping[str, Any]:
         if one is not HyperPodAddOn.OBSERVABILITY or workspace is None:
             return {}
-        stack = cdk.Stack.of(self)
-        name = cdk.Fn.select(1, cdk.Fn.split("/", workspace.workspace_arn))
-        # Without the slash that ends the workspace's own endpoint: what is added begins with one.
-        endpoint = f"https://aps-workspaces.{stack.region}.{cdk.Aws.URL_SUFFIX}/workspaces/{name}"
+        endpoint = workspace_address(self, workspace)
         return {"ampWorkspace": {"arn": workspace.workspace_arn, "prometheusEndpoint": endpoint}}
 
     def _role(self, home: Construct, one: HyperPodAddOn, workspace: IMetricsWorkspace | None) -> iam.Role:

@@ -9,7 +9,7 @@ from constructs import Construct, IDependable
 
 from fmblocks._edge import check_arguments, fault, instance_types, typed
 from fmblocks.catalog import normalise
-from fmblocks.cluster.eks_gpu_node_group import TAINTS
+from fmblocks.cluster.add_ons import TAINTS
 from fmblocks.cluster.hyperpod_eks_cluster import HyperPodEksCluster
 from fmblocks.cluster.hyperpod_ready import HyperPodReady
 from fmblocks.cluster.karpenter_node_pool import DISRUPTION

@@ -2,7 +2,7 @@
 
 Versions: the newest that public manifests of 2026-09 and 2026-10 name, as read for each of these projects: NVIDIA
 k8s-device-plugin and dcgm-exporter, AWS Neuron, the EFA device plugin of EKS, the AWS Distro for OpenTelemetry,
-Kueue, KubeRay, Karpenter.
+Kueue, KubeRay, Karpenter, LeaderWorkerSet, KEDA.
 """
 
 from __future__ import annotations
@@ -56,6 +56,11 @@ KUEUE = Chart("oci://registry.k8s.io/kueue/charts/kueue", "kueue", "0.20.0")
 KUEUE_IMAGE = "registry.k8s.io/kueue/kueue"
 KUBE_RAY = Chart("https://ray-project.github.io/kuberay-helm/", "kuberay-operator", "1.7.1")
 KUBE_RAY_IMAGE = "quay.io/kuberay/operator"
+# The newest that public manifests name, and that runs on the Kubernetes versions with pinned add-ons.
+LEADER_WORKER_SET = Chart("oci://registry.k8s.io/lws/charts/lws", "lws", "0.10.0")
+LEADER_WORKER_SET_IMAGE = "registry.k8s.io/lws/lws"
+# KEDA publishes no chart in a registry. Versions by Kubernetes: keda.sh, *KEDA on Kubernetes*.
+KEDA = Chart("https://kedacore.github.io/charts", "keda", "2.21.0")
 # The release of EKS's Amazon Linux images that Karpenter's nodes boot; managed node groups take EKS's own default.
 NODE_IMAGE = "al2023@v20260930"
 KARPENTER = Chart("oci://public.ecr.aws/karpenter/karpenter", "karpenter", "1.15.0")

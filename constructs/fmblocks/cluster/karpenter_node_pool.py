@@ -13,7 +13,8 @@ from fmblocks._edge import check_arguments, fault, instance_types, member, typed
 from fmblocks.capacity.bought import ICapacity, OnDemandCapacity
 from fmblocks.capacity.settings import Capacity, CapacityMode, Tenancy
 from fmblocks.catalog import InstanceType, normalise
-from fmblocks.cluster.eks_gpu_node_group import TAINTS, check_group_name, node_labels
+from fmblocks.cluster.add_ons import TAINTS
+from fmblocks.cluster.eks_gpu_node_group import check_group_name, node_labels
 from fmblocks.cluster.images import NODE_IMAGE
 from fmblocks.cluster.karpenter import Karpenter
 from fmblocks.cluster.settings import NodeRole

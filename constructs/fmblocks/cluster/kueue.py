@@ -11,8 +11,7 @@ from constructs import Construct
 
 from fmblocks._edge import check_arguments, fault, instance_types, typed
 from fmblocks.catalog import InstanceType, normalise
-from fmblocks.cluster.add_ons import GROUP_LABEL, ROLE_LABEL
-from fmblocks.cluster.eks_gpu_node_group import TAINTS
+from fmblocks.cluster.add_ons import GROUP_LABEL, ROLE_LABEL, TAINTS
 from fmblocks.cluster.images import KUEUE, KUEUE_IMAGE, mirrored
 from fmblocks.cluster.pinned_chart import pinned_chart
 from fmblocks.cluster.settings import NodeRole

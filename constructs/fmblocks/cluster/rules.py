@@ -508,6 +508,7 @@ def addresses(
     node_groups: Sequence[Wired],
     types: catalog.Types,
     storage_addresses: int,
+    others: Mapping[str, int],
     zone: str,
     subnet_size: int,
 ) -> Iterator[Violation]:
@@ -519,6 +520,7 @@ def addresses(
     }
     if storage_addresses:
         per_group["file systems"] = storage_addresses
+    per_group |= {f"the groups of {cluster}": number for cluster, number in others.items() if number}
     # EC2 keeps five addresses of every subnet.
     if (needed := sum(per_group.values())) > (usable := subnet_size - 5):
         listed = ", ".join(f"{name} {number}" for name, number in per_group.items())
@@ -1101,6 +1103,7 @@ def closed_network(
     node_groups: Sequence[OfEks],
     collected: bool,
     accounting_database_given: bool,
+    serving_charts: bool,
     types: catalog.Types,
     closed: bool,
     endpoint_services: Collection[str],
@@ -1119,7 +1122,7 @@ def closed_network(
         if group.provisioned_by is Provisioner.KARPENTER and not orchestrator.hyperpod:
             text = "karpenter needs IAM's API, which no endpoint reaches"
             yield Violation(f"training.node_groups[{at}].provisioned_by", text, "leave it out in a closed network")
-    charts = bool(kubernetes and (kubernetes.kueue or kubernetes.kube_ray))
+    charts = serving_charts or bool(kubernetes and (kubernetes.kueue or kubernetes.kube_ray))
     if charts and not (kubernetes and kubernetes.chart_registry):
         text = "is not given, and a closed network reaches no public charts"
         hint = "mirror them: oci://<account>.dkr.ecr.<region>.amazonaws.com/…"

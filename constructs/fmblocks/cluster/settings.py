@@ -422,8 +422,8 @@ class TieredStorage(Settings):
     ] = None
 
 
-class Training(Settings):
-    """The training cluster."""
+class Cluster(Settings):
+    """A cluster: who places work on its nodes, and the nodes."""
 
     FOREIGN: ClassVar = {
         "fleets": "the key is node_groups",
@@ -443,7 +443,6 @@ class Training(Settings):
     node_groups: tuple[NodeGroup, ...]
     lifecycle_scripts: LifecycleScripts | None = None
     kubernetes: Annotated[Kubernetes | None, Field(description="with hyperpod-eks and eks")] = None
-    slurm: Annotated[Slurm | None, Field(description="with pcs")] = None
     tiered_storage: Annotated[TieredStorage | None, Field(description="with hyperpod-eks")] = None
 
     @property
@@ -466,11 +465,17 @@ class Training(Settings):
         return (self.kubernetes and self.kubernetes.version) or DEFAULT_KUBERNETES
 
     @property
-    def slurm_version(self) -> str:
-        """The Slurm version of a PCS cluster."""
-        return (self.slurm and self.slurm.version) or DEFAULT_SLURM
-
-    @property
     def karpenter(self) -> bool:
         """Whether Karpenter starts nodes."""
         return any(group.provisioned_by is Provisioner.KARPENTER for group in self.node_groups)
+
+
+class Training(Cluster):
+    """The training cluster."""
+
+    slurm: Annotated[Slurm | None, Field(description="with pcs")] = None
+
+    @property
+    def slurm_version(self) -> str:
+        """The Slurm version of a PCS cluster."""
+        return (self.slurm and self.slurm.version) or DEFAULT_SLURM

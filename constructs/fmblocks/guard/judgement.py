@@ -132,6 +132,7 @@ def judge(stacks: Sequence[StackChange], *, allow: Collection[str] = ()) -> list
             findings += _of_change(stack, stack.old, named, changes.values())
         findings += _lost_policies(stack.old, stack.new)
         findings += _changed_numbers(stack.old, stack.new)
+        findings += _changed_routing(stack.old, stack.new)
     left = [one for one in findings if not _allowed(one, allow)]
     return sorted(left, key=lambda finding: finding.severity)
 
@@ -210,6 +211,38 @@ def _changed_numbers(old: Template, new: Template) -> Iterator[Finding]:
             if (owner := former.get(now[name])) is not None and owner != name:
                 text = f"{name} would get {now[name]}, the number of {owner}, and with it {owner}'s files"
                 yield _finding("FMB-108", Severity.ERROR, construct_path(old, id), text, "take a number of its own")
+
+
+def _changed_routing(old: Template, new: Template) -> Iterator[Finding]:
+    """HyperPod's operator refuses routing that comes to an endpoint, or goes from it (rule FMB-134)."""
+    for id, before in resources(old).items():
+        after = resources(new).get(id)
+        if before["Type"] != _MANIFEST or after is None:
+            continue
+        was, becomes = _routing(before), _routing(after)
+        for name in sorted(set(was) & set(becomes)):
+            if was[name] != becomes[name]:
+                shown = [one or "none" for one in (was[name], becomes[name])]
+                text = f"the routing of {name} would go from {shown[0]} to {shown[1]}, which its operator refuses"
+                hint = "keep it, or take the endpoint out, deploy, and write it again"
+                yield _finding("FMB-134", Severity.ERROR, construct_path(old, id), text, hint)
+
+
+def _routing(manifest: Template) -> dict[str, str | None]:
+    """How the endpoints of a manifest are routed, by name."""
+    text = at(manifest, "Manifest")
+    if isinstance(text, dict):
+        parts = text.get("Fn::Join", ["", []])[1]
+        text = "".join(part if isinstance(part, str) else "token" for part in parts)
+    try:
+        objects = json.loads(str(text))
+    except ValueError:
+        return {}  # somebody else's
+    return {
+        one["metadata"]["name"]: (one["spec"].get("intelligentRoutingSpec") or {}).get("routingStrategy")
+        for one in objects
+        if one.get("kind") == "InferenceEndpointConfig"
+    }
 
 
 def _in_place(kind: str, path: str, before: Template, after: Template) -> Iterator[Finding]:

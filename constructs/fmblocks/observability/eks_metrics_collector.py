@@ -10,17 +10,15 @@ from aws_cdk import aws_eks_v2 as eks
 from constructs import Construct
 
 from fmblocks._edge import typed
-from fmblocks.cluster.add_ons import ACCELERATOR_LABEL, ROLE_LABEL
+from fmblocks.cluster.add_ons import ACCELERATOR_LABEL, ROLE_LABEL, TAINTS
 from fmblocks.cluster.eks_cluster import pod_role
-from fmblocks.cluster.eks_gpu_node_group import TAINTS
 from fmblocks.cluster.images import COLLECTOR, DCGM_EXPORTER, mirrored
 from fmblocks.cluster.prepared import wait_until_ready
 from fmblocks.cluster.settings import NodeRole
 from fmblocks.observability.metrics_workspace import IMetricsWorkspace
+from fmblocks.observability.settings import METRICS_LABEL, METRICS_PORT
 
 _NAMESPACE, _NAME = "fmblocks-metrics", "collector"
-# Pods that carry it are scraped at their port of that name, whoever made them.
-METRICS_LABEL, METRICS_PORT = "fmblocks/metrics", "metrics"
 
 
 class EksMetricsCollector(Construct):
@@ -103,6 +101,9 @@ def _config(*, endpoint: str, region: str, cluster: str, interval: int, timeout:
             name("namespace", "namespace"),
             name("pod_name", "pod"),
             name("pod_node_name", "node"),
+            # Of an endpoint, by which its replicas are scaled.
+            name("pod_label_fmblocks_endpoint", "endpoint"),
+            name("pod_label_fmblocks_endpoint_role", "endpoint_role"),
         ],
     }
     scraping = {"scrape_interval": f"{interval}s", "scrape_timeout": f"{timeout}s"}

@@ -80,9 +80,12 @@ class MetricsWorkspace(cdk.Resource):
 
     @staticmethod
     def from_workspace_attributes(
-        scope: Construct, id: str, *, workspace_arn: str, prometheus_endpoint: str
+        scope: Construct, id: str, *, workspace_arn: str, prometheus_endpoint: str | None = None
     ) -> IMetricsWorkspace:
-        """A workspace that was made elsewhere. Nothing is created, nothing is checked."""
+        """A workspace that was made elsewhere. Nothing is created, nothing is checked.
+
+        Without its endpoint that of the stack's Region is taken, as AWS builds it.
+        """
         return _Imported(scope, id, workspace_arn, prometheus_endpoint)
 
     def grant_remote_write(self, grantee: iam.IGrantable) -> iam.Grant:
@@ -94,11 +97,17 @@ class MetricsWorkspace(cdk.Resource):
         return _grant(self.workspace_arn, grantee, _QUERY)
 
 
+def workspace_address(scope: Construct, workspace: IMetricsWorkspace) -> str:
+    """Where a workspace is reached, without the slash that ends its own endpoint: what is added begins with one."""
+    name = cdk.Fn.select(1, cdk.Fn.split("/", workspace.workspace_arn))
+    return f"https://aps-workspaces.{cdk.Stack.of(scope).region}.{cdk.Aws.URL_SUFFIX}/workspaces/{name}"
+
+
 class _Imported(cdk.Resource):
-    def __init__(self, scope: Construct, id: str, workspace_arn: str, prometheus_endpoint: str) -> None:
+    def __init__(self, scope: Construct, id: str, workspace_arn: str, prometheus_endpoint: str | None) -> None:
         super().__init__(scope, id, environment_from_arn=workspace_arn)
         self.workspace_arn = workspace_arn
-        self.prometheus_endpoint = prometheus_endpoint
+        self.prometheus_endpoint = prometheus_endpoint or f"{workspace_address(self, self)}/"
 
     def grant_remote_write(self, grantee: iam.IGrantable) -> iam.Grant:
         return _grant(self.workspace_arn, grantee, _WRITE)

@@ -33,6 +33,10 @@ Duration = Annotated[Text, AfterValidator(_duration)]
 Email = Annotated[Text, AfterValidator(spelled(r"[^@\s]+@[^@\s]+\.[^@\s]+", "an e-mail address"))]
 
 
+# Pods that carry it are scraped at their port of that name, whoever made them.
+METRICS_LABEL, METRICS_PORT = "fmblocks/metrics", "metrics"
+
+
 class Prometheus(Settings):
     """The Amazon Managed Service for Prometheus workspace."""
 

@@ -19,6 +19,7 @@ from fmblocks.storage.settings import (
     LinkedPaths,
     LustreLogLevel,
     LustreMetadataMode,
+    ModelStore,
     OpenZfsDeploymentType,
     ReadCacheSizingMode,
     Release,
@@ -929,6 +930,14 @@ ASSOCIATION_PROJECT = (*ASSOCIATION, "FMB-77")
 RULES = (*LUSTRE, "HP-14", *ASSOCIATIONS)
 # Of an existing file system nobody knows the type.
 RULES_OF_EXISTING = ("HP-14", "DRA-01", "DRA-03", "DRA-04", "FMB-08", "FMB-13", "FMB-61")
+
+
+@rule("FMB-133")
+def model_store(*, model_store: ModelStore | None, lustre_given: bool) -> Iterator[Violation]:
+    """A store that Lustre shows needs a file system."""
+    if model_store is not None and model_store.lustre_path is not None and not lustre_given:
+        text = f"{model_store.lustre_path}, and the project has no Lustre file system"
+        yield Violation("model_store.lustre_path", text, "write storage: {lustre: …}, or leave it out")
 
 
 @rule("FMB-110")

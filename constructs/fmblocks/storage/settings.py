@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated, ClassVar, Protocol
@@ -10,7 +9,7 @@ from typing import Annotated, ClassVar, Protocol
 from pydantic import AfterValidator, BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from fmblocks.settings import AnyCase, Settings, Text, WholeNumber
+from fmblocks.settings import AnyCase, Number, Settings, Text, WholeNumber
 
 
 class DeploymentType(StrEnum):
@@ -400,15 +399,6 @@ class Home(Settings):
 DEFAULT_ENGINE_VERSION = "8.0.mysql_aurora.3.12.0"
 
 
-def _capacity(value: object) -> object:
-    if isinstance(value, bool) or (isinstance(value, str) and not re.fullmatch(r"-?\d+(\.\d+)?", value)):
-        raise PydanticCustomError("spelled", "is not {form}", {"form": "a number like 0.5"})
-    return value
-
-
-_Capacity = Annotated[float, BeforeValidator(_capacity)]
-
-
 class AccountingDatabase(Settings):
     """Slurm's accounting, kept beyond a cluster: Aurora MySQL Serverless v2."""
 
@@ -419,13 +409,31 @@ class AccountingDatabase(Settings):
         "instance_class": "capacity is serverless: write max_capacity_acu",
     }
 
-    min_capacity_acu: Annotated[_Capacity, Field(description="0.5 to 256, in steps of 0.5")] = 0.5
-    max_capacity_acu: Annotated[_Capacity, Field(description="as much or more")] = 4.0
+    min_capacity_acu: Annotated[Number, Field(description="0.5 to 256, in steps of 0.5")] = 0.5
+    max_capacity_acu: Annotated[Number, Field(description="as much or more")] = 4.0
     backup_retention_days: Annotated[WholeNumber, Field(description="1 to 35")] = 7
     engine_version: Annotated[Text, Field(description="of Aurora MySQL")] = DEFAULT_ENGINE_VERSION
     availability_zone: Annotated[
         Text | None, Field(description="beside the primary one; default: the only other zone")
     ] = None
+
+
+class ModelStore(Settings):
+    """A bucket of weights: one folder for each model and version, with a manifest of digests."""
+
+    FOREIGN: ClassVar = {"bucket": "the store makes its bucket: endpoints read others too, as model: {bucket, prefix}"}
+
+    lustre_path: Annotated[
+        Annotated[Text, AfterValidator(canonical_path)] | None,
+        Field(description="where the Lustre file system shows it; endpoints start from there then"),
+    ] = None
+
+    @property
+    def link(self) -> DataRepositoryAssociation:
+        """The link that shows the store in the file system: what is pushed appears, nothing flows back."""
+        return DataRepositoryAssociation.model_construct(
+            path=self.lustre_path or "/", auto_import=tuple(DataRepositoryEvent), auto_export=()
+        )
 
 
 class Storage(Settings):
@@ -439,6 +447,7 @@ class Storage(Settings):
 
     lustre: Lustre | None = None
     buckets: Annotated[Buckets, Field(description="of created buckets")] = Buckets()
+    model_store: Annotated[ModelStore | None, Field(description="a bucket of weights; default: none")] = None
     home: Annotated[Home | None, Field(description="home directories; default: those of each node")] = None
     accounting_database: Annotated[
         AccountingDatabase | None,

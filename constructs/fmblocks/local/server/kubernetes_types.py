@@ -47,9 +47,24 @@ _BROUGHT_BY = {
     "karpenter.sh": ("karpenter-crd", _HYPERPOD_KARPENTER),
     "karpenter.k8s.aws": ("karpenter-crd",),
     "karpenter.sagemaker.amazonaws.com": (_HYPERPOD_KARPENTER,),
+    "leaderworkerset.x-k8s.io": ("lws",),
+    "keda.sh": ("keda",),
+    "inference.sagemaker.aws.amazon.com": ("amazon-sagemaker-hyperpod-inference",),
 }
+# What HyperPod's inference operator looks for before it is installed, and what it brings itself. Source: SageMaker AI
+# Developer Guide, *Setting up your HyperPod clusters for model deployment*.
+_INFERENCE = "amazon-sagemaker-hyperpod-inference"
+_INFERENCE_NEEDS = ("cert-manager", "metrics-server", "aws-mountpoint-s3-csi-driver", "aws-fsx-csi-driver")
+_INFERENCE_KEYS = frozenset(
+    {
+        "alb", "executionRoleArn", "hyperpodClusterArn", "inferenceGateway", "inferenceOperator",
+        "jumpstartGatedModelDownloadRoleArn", "keda", "tlsCertificateS3Bucket",
+    }
+)  # fmt: skip
 # (account, Region, cluster) → release → chart's properties
 _CHARTS: dict[tuple[str, str, str], dict[str, Properties]] = {}
+# (account, Region, cluster) → manifest → kinds of its objects
+_KINDS: dict[tuple[str, str, str], dict[str, set[str]]] = {}
 # (account, Region, cluster) → security group
 _GROUPS: dict[tuple[str, str, str], str] = {}
 
@@ -78,7 +93,7 @@ def install() -> None:
         Handler(_associate, _dissociate, _associate_again, ("ClusterName", "Namespace", "ServiceAccount")),
     )
     register("AWS::IAM::OIDCProvider", Handler(_trust, _distrust, create_only=("Url",)))
-    register(_MANIFEST, Handler(_apply, lambda _id, _properties: None, _apply_again))
+    register(_MANIFEST, Handler(_apply, _take_away, _apply_again))
     register(_VALUE, Handler(_look, lambda _id, _properties: None, lambda id, _old, new: (id, _look(new)[1])))
     register(_CHART, Handler(_release, _uninstall, lambda id, _old, new: _upgrade(id, new)))
 
@@ -120,6 +135,7 @@ def _make_group(name: str, properties: Properties, attributes: Attributes) -> No
 
 def _forget(name: str) -> None:
     _CHARTS.pop((*environment(), name), None)
+    _KINDS.pop((*environment(), name), None)
     if group := _GROUPS.pop((*environment(), name), None):
         call_ec2("DeleteSecurityGroup", GroupId=group)
 
@@ -130,6 +146,8 @@ def _create_add_on(properties: Properties) -> Created:
     _parsed(typed)
     if name.startswith("amazon-sagemaker-hyperpod-") and not any(True for _ in _hyperpod_on(cluster)):
         raise ValueError(f"{name} cannot be installed: no HyperPod cluster has nodes in {cluster}")
+    if name == _INFERENCE:
+        _check_inference(cluster, json.loads(typed.get("ConfigurationValues", "{}")))
     answer = call_eks("_create_addon", cluster, _camel(typed))
     return f"{cluster}|{name}", {"Arn": answer["addon"]["addonArn"]}
 
@@ -150,7 +168,32 @@ def _parsed(add_on: Properties) -> None:
         raise ValueError(f"ConfigurationValue provided in request is not supported: {error}") from None
 
 
+def _check_inference(cluster: str, values: dict[str, Any]) -> None:
+    """What the operator refuses to be installed with, or without."""
+    there = set(_add_ons_of(cluster))
+    if missing := [one for one in _INFERENCE_NEEDS if one not in there]:
+        raise ValueError(f"{_INFERENCE} fails to install: {', '.join(missing)} is missing")
+    if unknown := sorted(set(values) - _INFERENCE_KEYS):
+        raise ValueError(f"ConfigurationValue provided in request is not supported: {', '.join(unknown)}")
+    role, bucket = values.get("executionRoleArn", ""), values.get("tlsCertificateS3Bucket", "")
+    if not role.split("/")[-1].startswith("SageMakerHyperPodInference"):
+        raise ValueError(f"executionRoleArn {role}: the role's name does not begin SageMakerHyperPodInference")
+    if not bucket.startswith("hyperpod-tls-"):
+        raise ValueError(f"tlsCertificateS3Bucket {bucket}: AWS's policy writes to hyperpod-tls… only")
+    if "keda" in charts_of(cluster) and values.get("keda", {}).get("enabled"):
+        raise ValueError("keda: another one is installed already, and external metrics have one server")
+
+
+def _add_ons_of(cluster: str) -> list[str]:
+    found: list[str] = call_eks("_list_addons", cluster, {})["addons"]
+    return found
+
+
 def _delete_add_on(id: str, _properties: Properties) -> None:
+    cluster, name = id.split("|")
+    left = set().union(*_KINDS.get((*environment(), cluster), {}).values())
+    if name == _INFERENCE and "InferenceEndpointConfig" in left:
+        raise ValueError(f"{name} goes before its endpoints, whose finalizers nobody would answer")
     call_eks("_delete_addon", *id.split("|"))
 
 
@@ -218,7 +261,18 @@ def _camel(value: Any) -> Any:
 
 def _apply(properties: Properties) -> Created:
     _check_manifest(properties)
-    return f"{properties['ClusterName']}/{unique(12)}", {}
+    id = f"{properties['ClusterName']}/{unique(12)}"
+    _remember(id, properties)
+    return id, {}
+
+
+def _remember(id: str, properties: Properties) -> None:
+    kinds = {str(document.get("kind")) for document in json.loads(properties["Manifest"])}
+    _KINDS.setdefault((*environment(), properties["ClusterName"]), {})[id] = kinds
+
+
+def _take_away(id: str, properties: Properties) -> None:
+    _KINDS.get((*environment(), properties["ClusterName"]), {}).pop(id, None)
 
 
 def _apply_again(id: str, old: Properties, new: Properties) -> Created:
@@ -226,6 +280,7 @@ def _apply_again(id: str, old: Properties, new: Properties) -> Created:
     before = {_name(document): document for document in json.loads(old["Manifest"])}
     for document in json.loads(new["Manifest"]):
         check_change(before.get(_name(document)), document)
+    _remember(id, new)
     return id, {}
 
 
@@ -240,6 +295,7 @@ _STAYS = {
     "PersistentVolumeClaim": ("accessModes", "storageClassName", "volumeName", "volumeMode", "resources"),
     "DaemonSet": ("selector",),
     "Deployment": ("selector",),
+    "InferenceEndpointConfig": ("intelligentRoutingSpec",),
 }
 
 
@@ -269,8 +325,8 @@ def _check_manifest(properties: Properties) -> None:
 
 
 def charts_of(cluster: str) -> Iterable[str]:
-    """The charts of a cluster, by name, and what stands for HyperPod's Karpenter where there is one."""
-    found = [_name_of(one) for one in _CHARTS.get((*environment(), cluster), {}).values()]
+    """What brings kinds to a cluster: its charts and add-ons, and what stands for HyperPod's Karpenter."""
+    found = [_name_of(one) for one in _CHARTS.get((*environment(), cluster), {}).values()] + _add_ons_of(cluster)
     started = any(one.properties.get("AutoScaling", {}).get("Mode") == "Enable" for one in _hyperpod_on(cluster))
     return [*found, _HYPERPOD_KARPENTER] if started else found
 
@@ -330,6 +386,8 @@ def check_object(document: dict[str, Any], version: str, charts: Iterable[str]) 
         for error in jsonschema.Draft7Validator(schema).iter_errors(document):
             where = ".".join(str(part) for part in error.path)
             raise ValueError(f"{name} is invalid: {where}: {error.message}")
+        for pod in _pods_in(document):
+            check_object(pod, version, charts)
         return
     try:
         kubernetes_validate.validate(document, version, strict=True)
@@ -338,6 +396,29 @@ def check_object(document: dict[str, Any], version: str, charts: Iterable[str]) 
         raise ValueError(f"{name} is invalid: {where}: {error.message}") from None
     except (kubernetes_validate.SchemaNotFoundError, kubernetes_validate.InvalidSchemaError):
         raise ValueError(f'no matches for kind "{kind}" in version "{api}"') from None
+
+
+def _pods_in(document: dict[str, Any]) -> Iterable[dict[str, Any]]:
+    """The pods that a custom kind is made of, or parts of them, as pods."""
+    spec, name = document["spec"], document["metadata"]["name"]
+    if document["kind"] == "LeaderWorkerSet":
+        template = spec["leaderWorkerTemplate"]
+        for key in ("leaderTemplate", "workerTemplate"):
+            if key in template:
+                metadata = {"name": name, **template[key].get("metadata", {})}
+                yield {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": template[key]["spec"]}
+    if document["kind"] == "InferenceEndpointConfig":
+        worker, parts = spec["worker"], spec.get("kubernetes", {})
+        container = {"name": "worker", "image": worker["image"], "resources": worker["resources"]}
+        container |= {key: worker[key] for key in ("args", "command") if key in worker}
+        container["env"] = worker.get("environmentVariables", [])
+        inner = {
+            "containers": [container],
+            **{key: parts[key] for key in ("initContainers", "volumes") if key in parts},
+        }
+        if "nodeAffinity" in spec:
+            inner["affinity"] = {"nodeAffinity": spec["nodeAffinity"]}
+        yield {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name}, "spec": inner}
 
 
 @functools.cache

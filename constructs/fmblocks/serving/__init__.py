@@ -1,0 +1,1 @@
+"""Serving models: the store of weights, endpoints on Kubernetes, and what fits into their accelerators."""

@@ -1,0 +1,299 @@
+"""A model served on Kubernetes."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import aws_cdk as cdk
+from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_s3 as s3
+from constructs import Construct, IDependable
+
+from fmblocks._edge import check_arguments, fault, instance_types, typed
+from fmblocks.catalog import Types
+from fmblocks.cluster.eks_cluster import pod_role
+from fmblocks.cluster.prepared import wait_until_ready
+from fmblocks.cluster.settings import Orchestrator
+from fmblocks.findings import FindingsError
+from fmblocks.observability.metrics_workspace import IMetricsWorkspace, workspace_address
+from fmblocks.serving import pods, rules
+from fmblocks.serving.commands import command, router_command
+from fmblocks.serving.keda import Keda
+from fmblocks.serving.rules import ServingNodes
+from fmblocks.serving.settings import Endpoint, Model
+from fmblocks.storage.model_store import IModelStore, grant_read_folder, model_prefix
+
+VERIFY = Path(__file__).with_name("jobs") / "verify_model.py"
+_MOUNT = "/models"
+
+
+class ModelEndpoint(Construct):
+    """Replicas of a model on nodes with accelerators, and the service that clients call.
+
+    Each replica is a pod, or a LeaderWorkerSet's group of pods where it is spread over nodes; prefill and decode are
+    two such sets behind a router. The number of replicas stands in the manifest only where nothing scales them: a
+    value there would be written over the scaler's at every deployment.
+
+    Weights are mounted read-only at ``/models``, from Lustre or by the Mountpoint driver; from S3 with the role of this
+    endpoint, which reads that folder alone. Of a model of the store every file is compared with the manifest before
+    the server starts.
+
+    Args:
+        cluster: with a kubectl provider, the CSI drivers and the agent for pod identities, as an :class:`EksCluster`
+            has; nodes are found by the label ``fmblocks/node-group``.
+        endpoint: what is served: the settings of a project file.
+        nodes: the node groups of the cluster.
+        model_store: of ``model.store``.
+        model_bucket: of ``model.bucket``, to grant from; default: by its name.
+        lustre_claim: the claim of a Lustre file system in the namespace, of ``model.path``.
+        lustre_path: where that file system shows the model store. Default: endpoints read the store from S3.
+        keda: required with autoscaling.
+        workspace: that holds the metrics; required with autoscaling.
+        surge: halves (or the empty name) with room for a new replica beside the old ones. Default: none.
+        source_range: who may call a load balancer: the IPv4 range of the VPC; required with ``load_balancer``.
+        namespace: default.
+        after: what has to be there before: charts, an access entry. Default: nothing.
+
+    Attributes:
+        role: of the pods.
+        manifest: every object.
+
+    Raises:
+        FindingsError: rules FMB-120 to FMB-126, FMB-132; what an endpoint needs is not passed. FMB-131 warns.
+    """
+
+    @typed
+    def __init__(
+        self,
+        scope: Construct,
+        id: str,
+        *,
+        cluster: eks.ICluster | eks.Cluster,
+        endpoint: Endpoint,
+        nodes: Sequence[ServingNodes],
+        model_store: IModelStore | None = None,
+        model_bucket: s3.IBucket | None = None,
+        lustre_claim: str | None = None,
+        lustre_path: str | None = None,
+        keda: Keda | None = None,
+        workspace: IMetricsWorkspace | None = None,
+        surge: Sequence[str] = (),
+        source_range: str | None = None,
+        namespace: str = "default",
+        after: Sequence[IDependable] = (),
+    ) -> None:
+        super().__init__(scope, id)
+        known = instance_types(self)
+        scaled = keda is not None and workspace is not None
+        check_endpoint(
+            self,
+            endpoint,
+            nodes,
+            known,
+            orchestrator=Orchestrator.EKS,
+            stored=model_store is not None or lustre_path is not None,
+            lustre=lustre_claim is not None,
+            scaled=scaled,
+        )
+        if endpoint.load_balancer and source_range is None:
+            raise FindingsError([fault("source_range", "is required with load_balancer", "pass the range of the VPC")])
+        self._endpoint, self._namespace = endpoint, namespace
+        self.role = pod_role(self, "Role")
+        weights = self._weights(model_store, model_bucket, lustre_claim, lustre_path)
+        association = eks.CfnPodIdentityAssociation(
+            self,
+            "Association",
+            cluster_name=cluster.cluster_name,
+            namespace=namespace,
+            service_account=endpoint.name,
+            role_arn=self.role.role_arn,
+        )
+        placed = [self._placed(half, nodes, known, surge) for half in endpoint.roles()]
+        objects: list[Mapping[str, Any]] = [
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": self._here(endpoint.name)},
+            *weights.objects,
+        ]
+        script = VERIFY.read_text(encoding="utf-8") if weights.checked else None
+        digest = None
+        if script is not None:
+            digest = hashlib.sha256(script.encode()).hexdigest()[:16]
+            told = {"metadata": self._here(pods.script_name(endpoint)), "data": {VERIFY.name: script}}
+            objects.append({"apiVersion": "v1", "kind": "ConfigMap", **told})
+        for one in placed:
+            started = command(endpoint, one.half, one.role, model_path=weights.path)
+            objects.append(pods.workload(endpoint, one, started, weights, namespace=namespace, script=digest))
+            objects.append(pods.disruption_budget(endpoint, one, namespace=namespace))
+            if one.role.autoscaling is not None and keda is not None and workspace is not None:
+                objects.append(self._scaled(one, cluster, keda, workspace))
+        objects += self._doors(source_range)
+        self.manifest = eks.KubernetesManifest(
+            self, "Manifest", cluster=cast(eks.ICluster, cluster), manifest=[dict(one) for one in objects]
+        )
+        wait_until_ready(self.manifest, cluster)
+        # Pods that start without their role go on without it.
+        self.manifest.node.add_dependency(association, self.role, *after)
+        if keda is not None and scaled:
+            self.manifest.node.add_dependency(keda.authentication)
+
+    def _here(self, name: str) -> dict[str, str]:
+        return {"name": name, "namespace": self._namespace}
+
+    def _placed(self, half: str, nodes: Sequence[ServingNodes], known: Types, surge: Sequence[str]) -> pods.Placed:
+        role = self._endpoint.roles()[half]
+        group = rules.group_of(role, nodes, known)
+        assert group is not None  # FMB-120
+        return pods.Placed(
+            name=f"{self._endpoint.name}-{half}" if half else self._endpoint.name,
+            half=half,
+            role=role,
+            kind=known[group.instance_type],
+            group_name=group.group_name,
+            efa_interfaces=group.efa_interfaces,
+            surge=half in surge,
+        )
+
+    def _scaled(
+        self, placed: pods.Placed, cluster: eks.ICluster | eks.Cluster, keda: Keda, workspace: IMetricsWorkspace
+    ) -> Mapping[str, Any]:
+        return pods.scaled_object(
+            self._endpoint,
+            placed,
+            namespace=self._namespace,
+            cluster=cluster.cluster_name,
+            server_address=workspace_address(self, workspace),
+            region=cdk.Stack.of(self).region,
+            authentication=keda.authentication_name,
+        )
+
+    def _doors(self, source_range: str | None) -> list[Mapping[str, Any]]:
+        endpoint, namespace = self._endpoint, self._namespace
+        routed = endpoint.router_image is not None
+        found: list[Mapping[str, Any]] = []
+        if endpoint.router_image is not None:
+            selectors = {
+                half: [f"{key}={value}" for key, value in pods.selector(endpoint, half).items()]
+                for half in endpoint.roles()
+            }
+            started = router_command(endpoint, namespace=namespace, selectors=selectors)
+            found += pods.router(endpoint, started, image=endpoint.router_image, namespace=namespace)
+        found.append(
+            pods.service(
+                endpoint,
+                namespace=namespace,
+                routed=routed,
+                source_range=source_range if endpoint.load_balancer else None,
+                certificate=endpoint.tls.certificate_arn if endpoint.tls else None,
+            )
+        )
+        return found
+
+    def _weights(
+        self,
+        model_store: IModelStore | None,
+        model_bucket: s3.IBucket | None,
+        lustre_claim: str | None,
+        lustre_path: str | None,
+    ) -> pods.Weights:
+        model = self._endpoint.model
+        folder = folder_on_lustre(model, lustre_path)
+        if folder is not None and lustre_claim is not None:
+            return pods.Weights(
+                path=_MOUNT,
+                mount={"name": "weights", "mountPath": _MOUNT, "subPath": folder.strip("/"), "readOnly": True},
+                volume={"name": "weights", "persistentVolumeClaim": {"claimName": lustre_claim}},
+                objects=(),
+                checked=model.store is not None,
+            )
+        if model.store is not None and model_store is not None:
+            model_store.grant_read_model(self.role, model.store)
+            return self._from_s3(model_store.bucket, model_prefix(model.store), checked=True)
+        bucket = model_bucket or s3.Bucket.from_bucket_name(self, "Bucket", model.bucket or "")
+        grant_read_folder(bucket, self.role, model.prefix)
+        return self._from_s3(bucket, model.prefix, checked=False)
+
+    def _from_s3(self, bucket: s3.IBucket, prefix: str, *, checked: bool) -> pods.Weights:
+        region = cdk.Stack.of(self).region
+        # Kubernetes changes the source of no volume: another folder is another one.
+        known = "" if cdk.Token.is_unresolved(bucket.bucket_name) else bucket.bucket_name
+        name = f"{self._endpoint.name}-{hashlib.sha256(f'{known}/{prefix}'.encode()).hexdigest()[:8]}"
+        options = [f"region {region}", "read-only", *([f"prefix {prefix}"] if prefix else [])]
+        volume = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolume",
+            "metadata": {"name": name},
+            "spec": {
+                "capacity": {"storage": "1Gi"},  # asked for, and of no meaning
+                "accessModes": ["ReadOnlyMany"],
+                "persistentVolumeReclaimPolicy": "Retain",
+                "storageClassName": "",
+                "claimRef": self._here(name),
+                "mountOptions": options,
+                "csi": {
+                    "driver": "s3.csi.aws.com",
+                    "volumeHandle": name,
+                    "volumeAttributes": {"bucketName": bucket.bucket_name, "authenticationSource": "pod"},
+                },
+            },
+        }
+        claim = {
+            "apiVersion": "v1",
+            "kind": "PersistentVolumeClaim",
+            "metadata": self._here(name),
+            "spec": {
+                "accessModes": ["ReadOnlyMany"],
+                "storageClassName": "",
+                "volumeName": name,
+                "resources": {"requests": {"storage": "1Gi"}},
+            },
+        }
+        return pods.Weights(
+            path=_MOUNT,
+            mount={"name": "weights", "mountPath": _MOUNT, "readOnly": True},
+            volume={"name": "weights", "persistentVolumeClaim": {"claimName": name, "readOnly": True}},
+            objects=(volume, claim),
+            checked=checked,
+        )
+
+
+def folder_on_lustre(model: Model, lustre_path: str | None) -> str | None:
+    """Where Lustre shows the weights of a model; None where they are read from S3."""
+    if model.path is not None:
+        return model.path
+    return f"{lustre_path.rstrip('/')}/{model.store}" if model.store is not None and lustre_path is not None else None
+
+
+def check_endpoint(
+    scope: Construct,
+    endpoint: Endpoint,
+    nodes: Sequence[ServingNodes],
+    known: Types,
+    *,
+    orchestrator: Orchestrator,
+    stored: bool,
+    lustre: bool,
+    scaled: bool,
+    tiered: bool = False,
+) -> None:
+    """The rules of an endpoint, at a construct."""
+    values = {
+        **{name: getattr(endpoint, name) for name in type(endpoint).model_fields},
+        "endpoint": endpoint,
+        "nodes": nodes,
+        # Zones are the project's: a construct is not told which subnet a group stands in.
+        "zones": {},
+        "types": known,
+        "orchestrator": orchestrator,
+        "tiered_storage_on": tiered,
+        "metrics_collected": scaled,
+        "model_store_given": stored,
+        "lustre_given": lustre,
+        "region": _known(cdk.Stack.of(scope).region),
+    }
+    check_arguments(scope, rules.ENDPOINT, values, path="endpoint")
+
+
+def _known(value: str) -> str | None:
+    return None if cdk.Token.is_unresolved(value) else value

@@ -1,0 +1,485 @@
+"""What is refused about serving."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from fmblocks.catalog import InstanceType, Types
+from fmblocks.cluster.settings import HyperPodAddOn, Kubernetes, Orchestrator
+from fmblocks.findings import Violation, rule
+from fmblocks.serving.figures import hbm_gib, weights_gib
+from fmblocks.serving.settings import (
+    Autoscaling,
+    Endpoint,
+    KvCacheTier,
+    Model,
+    Replicas,
+    Role,
+    Routing,
+    ScalingMetric,
+    Server,
+    ServingCluster,
+    Tls,
+)
+
+
+class ServingNodes(Protocol):
+    """Nodes that endpoints run on, as the rules and the constructs see them."""
+
+    @property
+    def group_name(self) -> str: ...
+    @property
+    def instance_type(self) -> str: ...
+    @property
+    def count(self) -> int: ...
+    @property
+    def efa_interfaces(self) -> int: ...
+
+
+@rule("FMB-117")
+def inference_cluster(
+    *, cluster: ServingCluster, orchestrator: Orchestrator, given: Collection[str], training: Orchestrator | None
+) -> Iterator[Violation]:
+    """Endpoints run on Kubernetes: on a cluster of their own, or on that of training, which is described there."""
+    if cluster is ServingCluster.OWN:
+        if not orchestrator.kubernetes:
+            text = f"{orchestrator} runs no endpoints"
+            yield Violation("orchestrator", text, "use eks or hyperpod-eks")
+        return
+    if training is None or not training.kubernetes:
+        text = f"training, but training.orchestrator is {training}" if training else "training, which is not given"
+        yield Violation("cluster", text, "write cluster: own, or train on eks or hyperpod-eks")
+    for key in sorted(set(given) - {"cluster", "endpoints"}):
+        text = "is not read with cluster: training"
+        yield Violation(key, text, f"leave it out: write training: {{{key}: …}}")
+
+
+@rule("FMB-118")
+def group_names(*, training_groups: Collection[str], inference_groups: Sequence[str]) -> Iterator[Violation]:
+    """Groups of a project have names of their own: capacity and launch profiles go by them."""
+    for index, name in enumerate(inference_groups):
+        if name in training_groups:
+            text = f"{name} is a group of training too"
+            yield Violation(f"inference.node_groups[{index}].name", text, "give each a name of its own")
+
+
+@rule("FMB-119")
+def endpoint_names(*, endpoints: Sequence[Endpoint]) -> Iterator[Violation]:
+    """Endpoints have names of their own."""
+    names = [one.name for one in endpoints]
+    for index, name in enumerate(names):
+        if names.index(name) != index:
+            yield Violation(f"endpoints[{index}].name", f"{name} is named twice", "give each a name of its own")
+
+
+def group_of(role: Role, nodes: Sequence[ServingNodes], types: Types) -> ServingNodes | None:
+    """The nodes of a role: those it names, or the only ones with accelerators. None where that is no single group."""
+    if role.node_group is not None:
+        return next((one for one in nodes if one.group_name == role.node_group), None)
+    found = [one for one in nodes if (kind := types.get(one.instance_type)) and kind.accelerator_count]
+    return found[0] if len(found) == 1 else None
+
+
+def _where(name: str, key: str, endpoint: Endpoint) -> str:
+    """A key of a half, or the endpoint's where the half leaves it to that."""
+    half = getattr(endpoint.prefill_decode, name) if name else None
+    return f"prefill_decode.{name}.{key}" if half is not None and key in half.model_fields_set else key
+
+
+def _roles(
+    endpoint: Endpoint, nodes: Sequence[ServingNodes], types: Types
+) -> Iterator[tuple[str, Role, ServingNodes, InstanceType]]:
+    """The halves whose nodes are known, each with its type."""
+    for name, role in endpoint.roles().items():
+        if (group := group_of(role, nodes, types)) is not None and group.instance_type in types:
+            yield name, role, group, types[group.instance_type]
+
+
+@rule("FMB-120")
+def accelerators_of_a_replica(
+    *, endpoint: Endpoint, nodes: Sequence[ServingNodes], types: Types
+) -> Iterator[Violation]:
+    """A replica takes accelerators that its nodes have, as many on each node, in whole pipeline stages."""
+    for name, role in endpoint.roles().items():
+        group = group_of(role, nodes, types)
+        if group is None:
+            known = ", ".join(sorted(one.group_name for one in nodes)) or "none"
+            key = _where(name, "node_group", endpoint)
+            if role.node_group is not None:
+                yield Violation(key, f"{role.node_group} is no node group of the cluster", f"known here: {known}")
+            else:
+                yield Violation(key, "is required: not one group alone has accelerators", f"known here: {known}")
+            continue
+        kind = types.get(group.instance_type)
+        if kind is None:
+            continue  # FMB-09
+        key, number = _where(name, "accelerators_per_replica", endpoint), role.accelerators_per_replica or 0
+        if not kind.accelerator_count:
+            text = f"{group.group_name} is of {kind.name}, which has no accelerators"
+            yield Violation(_where(name, "node_group", endpoint), text, "name a group that has some")
+            continue
+        spread = role.nodes_per_replica or 1
+        if number % spread:
+            text = f"{number} cannot be shared among {spread} nodes"
+            yield Violation(key, text, f"write {spread} times those of a node")
+        elif (each := number // spread) > kind.accelerator_count:
+            text = f"{number} on {spread} node{'s' if spread > 1 else ''}, and {kind.name} has {kind.accelerator_count}"
+            yield Violation(key, text, "write fewer, or more nodes_per_replica")
+        elif spread > 1 and each != kind.accelerator_count:
+            text = f"{number} on {spread} nodes leaves accelerators of {kind.name} over"
+            yield Violation(key, text, f"write {spread * kind.accelerator_count}")
+        if kind.accelerator_vendor != "nvidia" and endpoint.server is not Server.OWN:
+            text = f"{endpoint.server}, whose command line is written for NVIDIA's, and {kind.name} has others"
+            yield Violation("server", text, "write server: own, and args")
+    width = endpoint.tensor_parallel_size
+    for whole in sorted({role.accelerators_per_replica or 0 for role in endpoint.roles().values()}):
+        if width is not None and whole % width:
+            text = f"{width} does not divide the {whole} accelerators of a replica"
+            yield Violation("tensor_parallel_size", text, "write one that does, or leave it out")
+
+
+@rule("FMB-121")
+def model_source(*, model: Model, model_store_given: bool, lustre_given: bool) -> Iterator[Violation]:
+    """Weights come from one place, which is there."""
+    given = [name for name in ("store", "path", "bucket") if getattr(model, name) is not None]
+    if len(given) != 1:
+        text = f"takes one of store, path and bucket, not {' and '.join(given) or 'none'}"
+        yield Violation("model", text, "say where the weights are")
+    if model.store is not None and not model_store_given:
+        text = f"{model.store}, and the project has no model store"
+        yield Violation("model.store", text, "write storage: {model_store: {}}")
+    if model.path is not None and not lustre_given:
+        text = f"{model.path}, and the project has no Lustre file system"
+        yield Violation("model.path", text, "write storage: {lustre: …}, or use store or bucket")
+    if model.prefix and model.bucket is None:
+        yield Violation("model.prefix", "is not read without bucket", "leave it out")
+    if (shape := model.kv_cache) is not None:
+        heads = [name for name in ("kv_heads", "head_dim") if getattr(shape, name) is not None]
+        if (shape.latent_dim is None) == (not heads) or len(heads) == 1:
+            text = "takes kv_heads and head_dim, or latent_dim"
+            yield Violation("model.kv_cache", text, "take them from the model's config.json")
+
+
+@rule("FMB-122")
+def fabric(
+    *, endpoint: Endpoint, nodes: Sequence[ServingNodes], zones: Mapping[str, str], types: Types
+) -> Iterator[Violation]:
+    """Nodes that work on one request talk over EFA, which stays in a zone."""
+    if not endpoint.over_the_fabric:
+        return
+    key = "prefill_decode" if endpoint.prefill_decode is not None else "nodes_per_replica"
+    found = {name: group for name, _, group, _ in _roles(endpoint, nodes, types)}
+    for group in {group.group_name: group for group in found.values()}.values():
+        if not group.efa_interfaces:
+            text = f"the nodes of {group.group_name}, {group.instance_type}, have no EFA: they would talk over TCP"
+            yield Violation(key, text, "use a type with EFA, without efa: none")
+    where = sorted({zones[group.group_name] for group in found.values() if group.group_name in zones})
+    if len(where) > 1:
+        text = f"the halves stand in {' and '.join(where)}, and EFA traffic does not leave its zone"
+        yield Violation(key, text, "name groups of one availability_zone")
+
+
+@rule("FMB-123")
+def kv_cache_tiers(
+    *,
+    endpoint: Endpoint,
+    orchestrator: Orchestrator,
+    tiered_storage_on: bool,
+    nodes: Sequence[ServingNodes],
+    types: Types,
+) -> Iterator[Violation]:
+    """A tier below the accelerators is there, and the server knows it."""
+    tiers = endpoint.kv_cache_tiers
+    if len(set(tiers)) != len(tiers):
+        yield Violation("kv_cache_tiers", f"{', '.join(tiers)} names a tier twice", "name each once")
+    if {KvCacheTier.TIERED_STORAGE, KvCacheTier.REDIS} <= set(tiers):
+        yield Violation("kv_cache_tiers", "tiered_storage and redis are both the second tier", "take one")
+    if KvCacheTier.TIERED_STORAGE in tiers and not tiered_storage_on:
+        if orchestrator.hyperpod:
+            text = "tiered_storage, which the cluster has not switched on"
+            yield Violation("kv_cache_tiers", text, "write tiered_storage: {} for the cluster")
+        else:
+            text = f"tiered_storage is HyperPod's, and the orchestrator is {orchestrator}"
+            yield Violation("kv_cache_tiers", text, "use hyperpod-eks, or leave it out")
+    if (KvCacheTier.REDIS in tiers) != (endpoint.kv_cache_redis_url is not None):
+        text = "is required with tier redis" if KvCacheTier.REDIS in tiers else "is not read without tier redis"
+        yield Violation(
+            "kv_cache_redis_url", text, "write redis://host:port" if KvCacheTier.REDIS in tiers else "leave it out"
+        )
+    if tiers and endpoint.server is not Server.VLLM and (orchestrator.hyperpod or endpoint.server is Server.OWN):
+        text = f"{', '.join(tiers)}, which is for containers of vLLM here, and the server is {endpoint.server}"
+        yield Violation("kv_cache_tiers", text, "leave it out, or write server: vllm")
+    if not orchestrator.hyperpod and KvCacheTier.REDIS in tiers:
+        text = "redis is set up by HyperPod's operator only"
+        yield Violation("kv_cache_tiers", text, "use hyperpod-eks, or tier cpu")
+    wants = KvCacheTier.CPU in tiers and not orchestrator.hyperpod
+    if wants and endpoint.kv_cache_cpu_gib is None:
+        yield Violation("kv_cache_cpu_gib", "is required with tier cpu on eks", "write GiB of each node's memory")
+    asked = endpoint.kv_cache_cpu_gib or 0
+    for _, role, _, kind in _roles(endpoint, nodes, types) if wants else ():
+        accelerators = (role.accelerators_per_replica or 0) // (role.nodes_per_replica or 1)
+        whole = (kind.memory_gib or 0) * accelerators // max(kind.accelerator_count, 1)
+        if whole and 2 * asked > whole:  # what the server itself asks for is the other half
+            text = f"{asked} of the {whole:,} GiB that go with {accelerators} accelerators of {kind.name}"
+            yield Violation("kv_cache_cpu_gib", f"{text}; half of them is the most", "write less")
+    if wants and endpoint.prefill_decode is not None and endpoint.server is Server.VLLM:
+        text = "cpu, which takes the place of what carries keys and values from prefill to decode in vLLM"
+        yield Violation("kv_cache_tiers", text, "use sglang, or leave one of the two out")
+    if not wants and endpoint.kv_cache_cpu_gib is not None:
+        yield Violation("kv_cache_cpu_gib", "is read with tier cpu on eks only", "leave it out")
+
+
+@rule("FMB-124")
+def weights_fit(*, endpoint: Endpoint, nodes: Sequence[ServingNodes], types: Types) -> Iterator[Violation]:
+    """The accelerators of a replica hold the weights, and have room for a KV cache."""
+    weights = weights_gib(endpoint.model)
+    for name, role, _, kind in _roles(endpoint, nodes, types):
+        number = role.accelerators_per_replica or 0
+        memory, share = hbm_gib(kind, number), endpoint.memory_share or 1.0
+        if weights is None or memory is None or weights < memory * share:
+            continue
+        key = _where(name, "accelerators_per_replica", endpoint)
+        told = f"{share:.0%} of {memory:,.0f} GiB" if share < 1 else f"{memory:,.0f} GiB"
+        text = (
+            f"{number} × {kind.accelerator_model or kind.name} hold {told}, and the weights are {weights:,.0f} GiB"
+            f" at {endpoint.model.precision}"
+        )
+        yield Violation(key, text, "take more accelerators, or a smaller precision")
+
+
+@rule("FMB-125")
+def autoscaling(*, endpoint: Endpoint, orchestrator: Orchestrator, metrics_collected: bool) -> Iterator[Violation]:
+    """Replicas that come and go follow a metric that somebody collects, and that is there when none runs."""
+    if endpoint.prefill_decode is not None:
+        for key in ("replicas", "autoscaling"):
+            if key in endpoint.model_fields_set:
+                text = "is not read beside prefill_decode"
+                yield Violation(key, text, f"write it below prefill_decode: {{prefill: {{{key}: …}}, decode: …}}")
+    for name, role in endpoint.roles().items():
+        where = f"prefill_decode.{name}." if name else ""
+        yield from _scaled(where, role.replicas, role.autoscaling, endpoint.server)
+        counts = role.autoscaling is not None and role.autoscaling.metric is not ScalingMetric.QUERY
+        if name and counts and orchestrator.hyperpod:
+            text = f"{role.autoscaling.metric if role.autoscaling else ''} does not say of which half it is on HyperPod"
+            yield Violation(f"{where}autoscaling.metric", text, "write metric: query, and query")
+        if role.autoscaling is not None and not metrics_collected:
+            hint = "write observability: {collector: agents}"
+            if orchestrator.hyperpod:
+                hint = "add observability to the cluster's kubernetes.hyperpod_add_ons"
+            text = f"{role.autoscaling.metric} is read from the metrics workspace, and nobody writes it there"
+            yield Violation(f"{where}autoscaling", text, hint)
+
+
+def _scaled(where: str, replicas: Replicas, scaling: Autoscaling | None, server: Server) -> Iterator[Violation]:
+    if replicas.min > replicas.max:
+        yield Violation(f"{where}replicas", f"min {replicas.min} is more than max {replicas.max}", "swap them")
+    if scaling is None:
+        if replicas.min < replicas.max:
+            text = f"{replicas.min} to {replicas.max}, and nothing says when"
+            yield Violation(f"{where}replicas", text, "write autoscaling: {metric, target}, or one number")
+        elif not replicas.min:
+            yield Violation(f"{where}replicas", "0 would never answer", "write 1 or more, or leave the endpoint out")
+        return
+    if replicas.min >= replicas.max:
+        text = f"from {replicas.min} to {replicas.max} there is nothing to scale"
+        yield Violation(f"{where}replicas", text, "write min below max, or leave autoscaling out")
+    if (scaling.metric is ScalingMetric.QUERY) != (scaling.query is not None):
+        text = "is required with metric query" if scaling.query is None else "is read with metric query only"
+        yield Violation(f"{where}autoscaling.query", text, "write PromQL" if scaling.query is None else "leave it out")
+    if scaling.metric is not ScalingMetric.QUERY and server is Server.OWN:
+        text = f"{scaling.metric} is a metric of vLLM and SGLang"
+        yield Violation(f"{where}autoscaling.metric", text, "write metric: query, and query")
+    if scaling.metric.ratio and not scaling.target <= 1:
+        text = f"{scaling.target:g} is more than 1, which is a full cache"
+        yield Violation(f"{where}autoscaling.target", text, "write a share like 0.8")
+    if not replicas.min and scaling.metric is not ScalingMetric.QUERY:
+        text = f"0, and without a replica there is no {scaling.metric}: the first would never start"
+        yield Violation(
+            f"{where}replicas.min", text, "write 1, or metric: query with one that is there without replicas"
+        )
+
+
+# Clients of the router that looks into the cache of each replica. Source: rule FMB-126.
+_KV_AWARE_PATH = r"/?(v1/)?completions"
+
+
+@rule("FMB-126")
+def built_by_the_orchestrator(*, endpoint: Endpoint, orchestrator: Orchestrator) -> Iterator[Violation]:
+    """What HyperPod's operator does plain Kubernetes does not here, and the other way about."""
+    given = endpoint.model_fields_set
+    routed = endpoint.routing is not None or endpoint.prefill_decode is not None
+    if not orchestrator.hyperpod:
+        yield from _routed_on_eks(endpoint, routed=routed)
+        if "invocation_path" in given:
+            yield Violation("invocation_path", "is read on hyperpod-eks only", "leave it out")
+        if endpoint.tls is not None and not endpoint.load_balancer:
+            yield Violation("tls", "is not read without load_balancer", "write load_balancer: true")
+        return
+    for name, role in endpoint.roles().items():
+        if (role.nodes_per_replica or 1) > 1:
+            text = f"{role.nodes_per_replica}, and a replica of HyperPod's operator stays on one node"
+            yield Violation(_where(name, "nodes_per_replica", endpoint), text, "use orchestrator eks")
+    for key in ("router_image", "gdrcopy", "privileged"):
+        if key in given:
+            yield Violation(key, "is read on eks only: HyperPod's operator sets its pods up itself", "leave it out")
+    if "load_balancer" in given:
+        yield Violation("load_balancer", "HyperPod's operator makes one for each endpoint", "leave it out")
+    if routed and endpoint.server is not Server.VLLM:
+        key = "routing" if endpoint.routing is not None else "prefill_decode"
+        text = f"is for containers of vLLM, and the server is {endpoint.server}"
+        yield Violation(key, text, "leave it out, or write server: vllm")
+    if endpoint.routing is Routing.KV_AWARE and not re.fullmatch(_KV_AWARE_PATH, endpoint.invocation_path):
+        text = f"{endpoint.invocation_path} cannot be routed by kv_aware, which knows completions only"
+        yield Violation("invocation_path", text, "write completions, or routing: prefix_aware")
+
+
+_ROUTED_ON_EKS = (Routing.PREFIX_AWARE, Routing.ROUND_ROBIN)
+
+
+def _routed_on_eks(endpoint: Endpoint, *, routed: bool) -> Iterator[Violation]:
+    if routed and endpoint.server is Server.OWN:
+        key = "routing" if endpoint.routing is not None else "prefill_decode"
+        yield Violation(key, "is for vLLM and SGLang, and the server is own", "leave it out")
+    if endpoint.routing is not None and endpoint.routing not in _ROUTED_ON_EKS:
+        text = f"{endpoint.routing} is HyperPod's"
+        yield Violation("routing", text, f"use {' or '.join(_ROUTED_ON_EKS)}, or hyperpod-eks")
+    if routed != (endpoint.router_image is not None):
+        text = "is required with routing and prefill_decode" if routed else "is not read without them"
+        hint = f"name an image with {'sglang_router' if endpoint.server is Server.SGLANG else 'vllm-router'} in it"
+        yield Violation("router_image", text, hint if routed else "leave it out, or write routing or prefill_decode")
+
+
+# Source: the rule. The list moves, so this is a warning.
+_SPLIT = frozenset({"p5.48xlarge", "p5e.48xlarge", "p5en.48xlarge", "p6-b200.48xlarge", "p6-b300.48xlarge"})
+
+
+@rule("FMB-127")
+def split_types(
+    *, endpoint: Endpoint, orchestrator: Orchestrator, nodes: Sequence[ServingNodes], types: Types
+) -> Iterator[Violation]:
+    """HyperPod splits prefill and decode on some types."""
+    if endpoint.prefill_decode is None or not orchestrator.hyperpod:
+        return
+    for name in sorted({kind.name for _, _, _, kind in _roles(endpoint, nodes, types)} - _SPLIT):
+        text = f"{name} is not listed for prefill and decode: {', '.join(sorted(_SPLIT))}"
+        yield Violation("prefill_decode", text, "take one of these unless you have seen it work")
+
+
+def _taken(
+    endpoints: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types, *, most: bool
+) -> Iterator[tuple[ServingNodes, float, list[str]]]:
+    """How many nodes of each group endpoints take, at least or at most, and which endpoints."""
+    for group in nodes:
+        taken, names = 0.0, []
+        for endpoint in endpoints:
+            for _, role, found, kind in _roles(endpoint, nodes, types):
+                if found is group and kind.accelerator_count:
+                    replicas = role.replicas.max if most else role.replicas.min
+                    taken += replicas * (role.accelerators_per_replica or 0) / kind.accelerator_count
+                    names.append(endpoint.name)
+        yield group, taken, sorted(set(names))
+
+
+def halves_with_room(
+    endpoints: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types
+) -> dict[str, list[str]]:
+    """By endpoint its halves for which a new replica fits beside all others, while an update goes on."""
+    left = {group.group_name: group.count - taken for group, taken, _ in _taken(endpoints, nodes, types, most=True)}
+    return {
+        endpoint.name: [
+            half
+            for half, role, group, kind in _roles(endpoint, nodes, types)
+            if left[group.group_name] >= (role.accelerators_per_replica or 0) / max(kind.accelerator_count, 1)
+        ]
+        for endpoint in endpoints
+    }
+
+
+@rule("FMB-128")
+def replicas_fit(*, endpoints: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types) -> Iterator[Violation]:
+    """The nodes have accelerators for the replicas that always run."""
+    for group, taken, names in _taken(endpoints, nodes, types, most=False):
+        if taken > group.count:
+            text = f"{', '.join(names)} take {taken:g} nodes of {group.group_name} at least, which has {group.count}"
+            yield Violation("endpoints", text, "write fewer replicas, or more nodes")
+
+
+@rule("FMB-129")
+def most_replicas_fit(
+    *, endpoints: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types
+) -> Iterator[Violation]:
+    """Replicas that scaling adds find nodes, too."""
+    for group, taken, names in _taken(endpoints, nodes, types, most=True):
+        least = next(number for other, number, _ in _taken(endpoints, nodes, types, most=False) if other is group)
+        if least <= group.count < taken:
+            text = f"{', '.join(names)} take {taken:g} nodes of {group.group_name} at most, which has {group.count}"
+            yield Violation("endpoints", text, "lower replicas.max, or raise the count")
+
+
+@rule("FMB-130")
+def no_governance(*, cluster: ServingCluster, kubernetes: Kubernetes | None) -> Iterator[Violation]:
+    """Teams share the training cluster; on one of endpoints nobody asks for quotas."""
+    wanted = kubernetes.hyperpod_add_ons if kubernetes is not None else ()
+    if cluster is ServingCluster.OWN and HyperPodAddOn.TASK_GOVERNANCE in wanted:
+        text = "task_governance is for teams, which share the cluster of training"
+        yield Violation("kubernetes.hyperpod_add_ons", text, "leave it out, or write cluster: training")
+
+
+@rule("FMB-131")
+def image_stays(*, image: str) -> Iterator[Violation]:
+    """An image that changes under its name changes what runs with the next pod."""
+    name = image.rsplit("/", 1)[-1]
+    if "@sha256:" not in image and (":" not in name or name.endswith(":latest")):
+        yield Violation("image", f"{image} changes under its name", "name a digest, or a tag that stays")
+
+
+_CERTIFICATE = r"arn:aws[a-z-]*:acm:(?P<region>[a-z0-9-]+):(?P<account>[0-9]{12}):certificate/[a-fA-F0-9-]+"
+_DOMAIN = r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+"
+
+
+@rule("FMB-132")
+def certificate(*, tls: Tls | None, orchestrator: Orchestrator, region: str | None) -> Iterator[Violation]:
+    """A certificate is one of ACM, of the Region; HyperPod wants to know for which name."""
+    if tls is None:
+        return
+    found = re.fullmatch(_CERTIFICATE, tls.certificate_arn)
+    if found is None:
+        hint = "it looks like arn:aws:acm:<region>:<account>:certificate/<id>"
+        yield Violation("tls.certificate_arn", f"{tls.certificate_arn} is not the ARN of a certificate", hint)
+    elif region is not None and found["region"] != region:
+        text = f"the certificate is of {found['region']}, the load balancer of {region}"
+        yield Violation("tls.certificate_arn", text, "use one of the same Region")
+    if orchestrator.hyperpod and tls.domain_name is None:
+        yield Violation("tls.domain_name", "is required by HyperPod", "write the name that the certificate is for")
+    if tls.domain_name is not None and not re.fullmatch(_DOMAIN, tls.domain_name):
+        text = f"{tls.domain_name} is no name of a host"
+        yield Violation("tls.domain_name", text, "write one like models.example.com, without *")
+    if tls.hosted_zone_id is not None:
+        if not re.fullmatch(r"Z[A-Z0-9]+", tls.hosted_zone_id):
+            text = f"{tls.hosted_zone_id} is not the id of a hosted zone"
+            yield Violation("tls.hosted_zone_id", text, "it looks like Z0123456789ABCDEF")
+        if not orchestrator.hyperpod:
+            text = "is read by HyperPod only"
+            yield Violation(
+                "tls.hosted_zone_id", text, "leave it out, and point the name at the load balancer yourself"
+            )
+
+
+# Over all endpoints of a cluster.
+ENDPOINTS = ("FMB-119", "FMB-128", "FMB-129")
+# Of one.
+ENDPOINT = (
+    "FMB-120",
+    "FMB-121",
+    "FMB-122",
+    "FMB-123",
+    "FMB-124",
+    "FMB-125",
+    "FMB-126",
+    "FMB-127",
+    "FMB-131",
+    "FMB-132",
+)
+INFERENCE = ("FMB-117", "FMB-130")
