@@ -195,9 +195,53 @@ CONTAINERS = {"containers": [{"name": "a", "image": "b"}]}
 POD = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a"}, "spec": CONTAINERS}
 
 
+TEMPLATE = {"metadata": {"labels": {"a": "b"}}, "spec": CONTAINERS}
+GROUP = {
+    "apiVersion": "leaderworkerset.x-k8s.io/v1",
+    "kind": "LeaderWorkerSet",
+    "metadata": {"name": "chat"},
+    "spec": {"leaderWorkerTemplate": {"size": 2, "workerTemplate": TEMPLATE}},
+}
+WORKER = {
+    "image": "a/b:v1",
+    "modelInvocationPort": {"containerPort": 8000},
+    "modelVolumeMount": {"name": "weights"},
+    "resources": {"limits": {"nvidia.com/gpu": "1"}},
+}
+SERVED: dict[str, Any] = {
+    "apiVersion": "inference.sagemaker.aws.amazon.com/v1",
+    "kind": "InferenceEndpointConfig",
+    "metadata": {"name": "chat"},
+    "spec": {"modelName": "chat", "modelSourceConfig": {"modelSourceType": "s3"}, "worker": WORKER},
+}
+INFERENCE = "amazon-sagemaker-hyperpod-inference"
+
+
+def with_spec(document: dict[str, Any], **keys: Any) -> dict[str, Any]:
+    return {**document, "spec": {**document["spec"], **keys}}
+
+
 @pytest.mark.parametrize(
     ("document", "charts", "said"),
     [
+        (GROUP, ["lws"], None),
+        (GROUP, [], "ensure CRDs are installed first"),
+        (with_spec(GROUP, startup="x"), ["lws"], "LeaderWorkerSet/chat is invalid: spec: "),
+        (
+            with_spec(GROUP, leaderWorkerTemplate={"workerTemplate": {"spec": {**CONTAINERS, "hostNetwrok": True}}}),
+            ["lws"],
+            "Pod/chat is invalid: spec: ",
+        ),
+        (SERVED, [INFERENCE], None),
+        (with_spec(SERVED, tolerations=[]), [INFERENCE], "InferenceEndpointConfig/chat is invalid: spec: "),
+        (with_spec(SERVED, pdSpec={"prefillSpec": {}}), [INFERENCE], "'decodingSpec' is a required property"),
+        (
+            with_spec(SERVED, intelligentRoutingSpec={"routingStrategy": "random"}),
+            [INFERENCE],
+            "'random' is not one of",
+        ),
+        (with_spec(SERVED, instanceType="ml.p5.48xlarge", nodeAffinity={}), [INFERENCE], "should not be valid under"),
+        (with_spec(SERVED, kubernetes={"volumes": [{"nmae": "x"}]}), [INFERENCE], "Pod/chat is invalid: spec.volumes"),
         (POD, [], None),
         ({**POD, "spec": {**CONTAINERS, "hostNetwrok": True}}, [], "Pod/a is invalid: spec: "),
         ({**POD, "kind": "Pood"}, [], 'no matches for kind "Pood" in version "v1"'),
@@ -284,3 +328,48 @@ for kind in ("computenodegroup", "computenodegroup", "queue"):
 print(json.dumps(said))
 """
     assert in_server(code) == ["made", "gpu already exists in the cluster pcs_1", "made"]
+
+
+OPERATOR = {
+    "executionRoleArn": "arn:aws:iam::111122223333:role/SageMakerHyperPodInferenceRole-1",
+    "tlsCertificateS3Bucket": "hyperpod-tls-demo-1",
+    "keda": {"enabled": True},
+}
+
+
+@pytest.mark.parametrize(
+    ("values", "there", "charts", "said"),
+    [
+        ({}, None, [], None),
+        ({}, ["cert-manager"], [], "metrics-server, aws-mountpoint-s3-csi-driver, aws-fsx-csi-driver is missing"),
+        (
+            {"executionRoleArn": "arn:aws:iam::111122223333:role/Mine"},
+            None,
+            [],
+            "does not begin SageMakerHyperPodInference",
+        ),
+        ({"tlsCertificateS3Bucket": "mine"}, None, [], "writes to hyperpod-tls"),
+        ({"kedaa": {}}, None, [], "is not supported: kedaa"),
+        ({}, None, ["keda"], "another one is installed already"),
+        ({"keda": {"enabled": False}}, None, ["keda"], None),
+    ],
+)
+def test_the_inference_operator_refuses_what_its_guide_says(
+    in_server: Callable[[str], Any],
+    values: dict[str, Any],
+    there: list[str] | None,
+    charts: list[str],
+    said: str | None,
+) -> None:
+    code = f"""
+there = {there!r} or list(kubernetes_types._INFERENCE_NEEDS)
+kubernetes_types._add_ons_of = lambda cluster: there
+kubernetes_types.charts_of = lambda cluster: {charts!r}
+try:
+    kubernetes_types._check_inference("demo", { ({**OPERATOR, **values})!r})
+    print(json.dumps(None))
+except ValueError as error:
+    print(json.dumps(str(error)))
+"""
+    found = in_server(code)
+    assert found is None if said is None else said in found
