@@ -227,6 +227,8 @@ def _bills(project: Project, groups: Sequence[tuple[Cluster, NodeGroup]]) -> Ite
         yield f"{planes} control planes of EKS, by the hour, and their logs" if planes > 1 else _ONE_PLANE
     if Orchestrator.PCS in orchestrators:
         yield "the controller of PCS, by the hour and size, and its accounting"
+    if balancers := _load_balancers(project):
+        yield f"{balancers} load balancer{'s' if balancers > 1 else ''} of endpoints, by the hour and by use"
     if nat := project.network.nat_gateways:
         yield f"{nat} NAT gateway{'s' if nat > 1 else ''}, by the hour and by the GB"
     if services := project.network.endpoint_services:
@@ -242,6 +244,14 @@ def _bills(project: Project, groups: Sequence[tuple[Cluster, NodeGroup]]) -> Ite
         capacity = f"{database.min_capacity_acu:g} to {database.max_capacity_acu:g} ACU"
         yield f"Aurora for Slurm's accounting, {capacity}, even after FoundationStack is destroyed"
     yield "the KMS key, and what is stored in buckets, log groups and the metrics workspace"
+
+
+def _load_balancers(project: Project) -> int:
+    """HyperPod's operator makes one for each endpoint."""
+    cluster = project.serving_cluster
+    if project.inference is None or cluster is None:
+        return 0
+    return sum(cluster.orchestrator.hyperpod or one.load_balancer for one in project.inference.endpoints)
 
 
 def _advice(project: Project, groups: Sequence[NodeGroup]) -> Iterable[str]:

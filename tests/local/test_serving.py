@@ -33,27 +33,24 @@ def projects(tmp_path_factory: pytest.TempPathFactory, root: Path) -> dict[str, 
     return {name: Path(shutil.copy(root / "projects" / f"{name}.yaml", folder)) for name in names}
 
 
-def endpoints(aws: LocalAws, stack: str) -> dict[str, list[dict[str, Any]]]:
-    """The objects of each endpoint, as the deployed template has them."""
+def objects(aws: LocalAws, stack: str) -> list[dict[str, Any]]:
+    """The objects of endpoints, as the deployed template has them."""
     template = aws.client("cloudformation").get_template(StackName=stack)["TemplateBody"]
     template = json.loads(template) if isinstance(template, str) else template
-    found = {}
+    found = []
     for id, one in template["Resources"].items():
         if one["Type"] == MANIFEST and id.startswith("ServingEndpoint"):
             text = one["Properties"]["Manifest"]
             if isinstance(text, dict):
                 text = "".join(part if isinstance(part, str) else "x" for part in text["Fn::Join"][1])
-            objects = json.loads(text)
-            found[objects[-1]["metadata"]["name"]] = objects
+            found += json.loads(text)
     return found
 
 
-def replicas(objects: list[dict[str, Any]]) -> int | None:
-    """The count that stands in a template."""
+def replicas(aws: LocalAws, stack: str) -> dict[str, int | None]:
+    """The counts that stand in a template, by name."""
     kinds = ("Deployment", "LeaderWorkerSet", "InferenceEndpointConfig")
-    (workload,) = [one for one in objects if one["kind"] in kinds]
-    found: int | None = workload["spec"].get("replicas")
-    return found
+    return {one["metadata"]["name"]: one["spec"].get("replicas") for one in objects(aws, stack) if one["kind"] in kinds}
 
 
 class TestOnEks:
@@ -63,8 +60,7 @@ class TestOnEks:
 
     def test_one_command_deploys_it(self, aws: LocalAws, projects: dict[str, Path]) -> None:
         aws.deploy(projects["serve-h100"], "InferenceStack")
-        found = endpoints(aws, self.STACK)
-        assert {name: replicas(one) for name, one in found.items()} == {"chat-8b": None, "reason-671b": 1}
+        assert replicas(aws, self.STACK) == {"chat-8b-server": None, "reason-671b-server": 1}
         bound = aws.client("eks").list_pod_identity_associations(clusterName=cluster(aws, self.STACK)["name"])
         assert {"chat-8b", "reason-671b", "keda-operator"} <= {one["serviceAccount"] for one in bound["associations"]}
 
@@ -87,10 +83,12 @@ class TestOnEks:
         )
         aws.deploy(projects["serve-h100"], "InferenceStack")
         after = of(aws, self.STACK, MANIFEST)
-        assert set(before.items()) < set(after.items())
-        assert len(after) == len(before) + 1
-        found = endpoints(aws, self.STACK)
-        assert {name: replicas(one) for name, one in found.items()} == {"chat-8b": None, "reason-671b": 1, "small": 1}
+        # The volume of the former version is another one; everything else is changed where it stands.
+        gone = set(before) - set(after)
+        assert all("Weights" in one for one in gone)
+        assert len(gone) == 1
+        assert all(after[id] == name for id, name in before.items() if id not in gone)
+        assert replicas(aws, self.STACK) == {"chat-8b-server": None, "reason-671b-server": 1, "small-server": 1}
 
     def test_weights_are_pushed_once(self, aws: LocalAws, projects: dict[str, Path], tmp_path: Path) -> None:
         model, copied = tmp_path / "model", tmp_path / "copied"
@@ -128,7 +126,7 @@ class TestOnTheClusterOfTraining:
 
     def test_one_command_deploys_both(self, aws: LocalAws, projects: dict[str, Path]) -> None:
         aws.deploy(projects["train-and-serve"], "InferenceStack")
-        assert replicas(endpoints(aws, self.STACK)["preview"]) == 2
+        assert replicas(aws, self.STACK) == {"preview-server": 2}
         entries = aws.client("eks").list_access_entries(clusterName=cluster(aws, self.TRAINING)["name"])
         (entry,) = of(aws, self.STACK, "AWS::EKS::AccessEntry").values()
         assert entry.split("|")[0] in entries["accessEntries"]
@@ -136,7 +134,7 @@ class TestOnTheClusterOfTraining:
     def test_another_count_is_of_this_stack_alone(self, aws: LocalAws, projects: dict[str, Path]) -> None:
         edit(projects["train-and-serve"], ("replicas: 2", "replicas: 3"))
         assert aws.deploy(projects["train-and-serve"], "InferenceStack").count("(no changes)") == 3
-        assert replicas(endpoints(aws, self.STACK)["preview"]) == 3
+        assert replicas(aws, self.STACK) == {"preview-server": 3}
 
     def test_it_goes_and_training_stays(self, aws: LocalAws, projects: dict[str, Path]) -> None:
         before = aws.resources(self.TRAINING)
@@ -161,7 +159,8 @@ class TestOnHyperPod:
 
     def config(self, aws: LocalAws) -> dict[str, Any]:
         """The custom resource."""
-        return dict(endpoints(aws, self.STACK)["chat-70b"][-1]["spec"])
+        (found,) = [one for one in objects(aws, self.STACK) if one["metadata"]["name"] == "chat-70b"]
+        return dict(found["spec"])
 
     def test_one_command_deploys_it(self, east: LocalAws, projects: dict[str, Path]) -> None:
         east.deploy(projects["serve-disaggregated"], "InferenceStack")
@@ -183,7 +182,7 @@ class TestOnHyperPod:
         east.deploy(projects["serve-disaggregated"], "InferenceStack")
         assert of(east, self.STACK, "AWS::SageMaker::Cluster") == before
         assert self.config(east)["pdSpec"]["decodingSpec"]["replicas"] == 3
-        assert set(endpoints(east, self.STACK)) == {"chat-70b", "small"}
+        assert set(replicas(east, self.STACK)) == {"chat-70b", "small"}
 
     def test_routing_that_goes_is_refused_before_the_operator_does(
         self, east: LocalAws, projects: dict[str, Path], tmp_path: Path, root: Path

@@ -177,7 +177,7 @@ class TestCounts:
     def test_no_count_where_something_scales(self, h100: Synthesized) -> None:
         scaled = the("ScaledObject", h100.inference)["spec"]
         assert (scaled["minReplicaCount"], scaled["maxReplicaCount"]) == (1, 8)
-        assert "replicas" not in the("Deployment", h100.inference, "chat-8b")["spec"]
+        assert "replicas" not in the("Deployment", h100.inference, "chat-8b-server")["spec"]
         assert the("LeaderWorkerSet", h100.inference)["spec"]["replicas"] == 1
 
     def test_nor_on_hyperpod(self, serve: Serve) -> None:
@@ -194,6 +194,28 @@ class TestCounts:
         assert (scaling["minReplicaCount"], scaling["maxReplicaCount"]) == (1, 3)
         assert scaling["prometheusTrigger"]["query"] == 'sum(vllm:num_requests_waiting{model_name="chat"}) or vector(0)'
         assert not scaling["prometheusTrigger"]["serverAddress"].endswith("/")
+
+
+def test_what_kubectl_does_not_prune_has_a_resource_of_its_own(h100: Synthesized, serve: Serve) -> None:
+    """A scaler that its manifest loses would go on scaling."""
+    for id, one in of_type(h100.inference, MANIFEST).items():
+        kinds = [one["kind"] for one in objects({"Resources": {id: one}})]
+        if "ScaledObject" in kinds:
+            assert kinds == ["ScaledObject"]
+    # A replica that is spread now is no Deployment any more: the old one goes with its resource.
+    one, over = (
+        serve(f"{CHAT.replace('replica: 8', f'replica: {8 * nodes}')}, nodes_per_replica: {nodes}}}").inference
+        for nodes in (1, 2)
+    )
+    assert only(one, MANIFEST, "EndpointchatReplicas") != only(over, MANIFEST, "EndpointchatReplicas")
+
+
+def test_pods_of_a_replica_are_found_by_a_service_of_the_controllers_own(h100: Synthesized) -> None:
+    """LeaderWorkerSet makes a headless one of its name; ours would stand in its place."""
+    groups = [one["metadata"]["name"] for one in objects(h100.inference) if one["kind"] == "LeaderWorkerSet"]
+    doors = [one["metadata"]["name"] for one in objects(h100.inference) if one["kind"] == "Service"]
+    assert groups
+    assert not set(groups) & set(doors)
 
 
 def charts(template: Template) -> set[str]:
@@ -226,7 +248,7 @@ def test_keda_starts_with_its_role(h100: Synthesized) -> None:
     assert (bound["Namespace"], bound["ServiceAccount"]) == ("keda", "keda-operator")
     auth = only(h100.inference, MANIFEST, "ServingKedaAuthentication")
     assert chart in waits(h100.inference, auth)
-    assert auth in waits(h100.inference, only(h100.inference, MANIFEST, "Endpointchat8bManifest"))
+    assert auth in waits(h100.inference, only(h100.inference, MANIFEST, "Endpointchat8bScaling"))
 
 
 class TestWeights:
@@ -262,11 +284,11 @@ class TestWeights:
         assert (source["modelSourceType"], source["modelLocation"]) == ("fsx", "models/llama-3.3-70b-instruct/v2")
 
     def test_of_the_store_every_file_is_checked_first(self, h100: Synthesized, shared: Synthesized) -> None:
-        spec = the("Deployment", h100.inference, "chat-8b")["spec"]["template"]["spec"]
+        spec = the("Deployment", h100.inference, "chat-8b-server")["spec"]["template"]["spec"]
         assert [one["name"] for one in spec["initContainers"]] == ["check-model"]
         script = the("ConfigMap", h100.inference, "chat-8b-check")["data"]["verify_model.py"]
         compile(script, "verify_model.py", "exec")
-        assert "initContainers" not in the("Deployment", shared.inference, "preview")["spec"]["template"]["spec"]
+        assert "initContainers" not in the("Deployment", shared.inference, "preview-server")["spec"]["template"]["spec"]
 
 
 class TestOperator:
@@ -355,7 +377,7 @@ class TestShared:
         assert not kinds & {"AWS::EKS::Cluster", "AWS::EKS::Nodegroup", "AWS::EKS::Addon", CHART}
         (entry,) = properties(shared.inference, "AWS::EKS::AccessEntry")
         assert "AccessKubectlProviderHandler" in json.dumps(entry["PrincipalArn"])
-        endpoint = only(shared.inference, MANIFEST, "Endpointpreview")
+        endpoint = only(shared.inference, MANIFEST, "EndpointpreviewReplicas")
         assert only(shared.inference, "AWS::EKS::AccessEntry", "Access") in waits(shared.inference, endpoint)
 
     def test_it_is_deployed_after_training(self, shared: Synthesized) -> None:
@@ -403,7 +425,7 @@ def test_metrics_carry_the_endpoint_they_are_of(h100: Synthesized) -> None:
     """The scaler asks by it."""
     (config,) = [one["data"]["config.yaml"] for one in objects(h100.inference) if "config.yaml" in one.get("data", {})]
     assert "__meta_kubernetes_pod_label_fmblocks_endpoint" in config
-    pod = the("Deployment", h100.inference, "chat-8b")["spec"]["template"]
+    pod = the("Deployment", h100.inference, "chat-8b-server")["spec"]["template"]
     assert pod["metadata"]["labels"]["fmblocks/metrics"] == "true"
     assert [port["name"] for port in pod["spec"]["containers"][0]["ports"]] == ["metrics"]
     query = the("ScaledObject", h100.inference)["spec"]["triggers"][0]["metadata"]["query"]

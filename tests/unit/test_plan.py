@@ -144,3 +144,39 @@ def test_the_command(root: Path) -> None:
     wrong = CliRunner().invoke(app, ["plan", "none.yaml"])
     assert wrong.exit_code == 1
     assert "there is no such file" in wrong.stderr
+
+
+def test_what_fits_into_replicas(root: Path) -> None:
+    sums = plan_of(root / "projects" / "serve-h100.yaml")
+    assert set(sums.endpoints) == {"chat-8b", "reason-671b"}
+    chat = sums.endpoints["chat-8b"]
+    assert chat.hbm_gib == 80
+    assert chat.kv_bytes_per_token == 131_072
+    assert chat.tokens == int((80 * 0.9 - 8.03e9 * 2 / 2**30) * 2**30 / 131_072)
+    assert "1 load balancer of endpoints, by the hour and by use" in sums.bills_while_idle
+    assert "h100: up to 8 × p5.4xlarge, while pods ask for them" in sums.bills_while_idle
+    halves = plan_of(root / "projects" / "serve-disaggregated.yaml")
+    assert set(halves.endpoints) == {"chat-70b prefill", "chat-70b decode"}
+    assert "1 load balancer of endpoints, by the hour and by use" in halves.bills_while_idle
+
+
+def test_two_clusters_are_added_up(project_file: Callable[[str], Path], root: Path) -> None:
+    text = (root / "projects" / "train-and-serve.yaml").read_text()
+    shared = plan_of(root / "projects" / "train-and-serve.yaml")
+    group = "node_groups: [{name: more, instance_type: p5.48xlarge, count: 2}]"
+    endpoint = text[text.index("  endpoints:") :].replace("node_group: serve", "node_group: more")
+    own = text[: text.index("inference:")] + f"inference:\n  orchestrator: eks\n  {group}\n{endpoint}"
+    both = plan_of(project_file(own))
+    assert both.accelerators == shared.accelerators + 16
+    assert both.nodes == shared.nodes + 2 + 2  # with system nodes of its own
+    assert both.addresses_needed > shared.addresses_needed
+    assert "2 control planes of EKS, by the hour, and their logs" in both.bills_while_idle
+
+
+def test_the_command_prints_unknown_figures(root: Path) -> None:
+    done = CliRunner().invoke(app, ["plan", str(root / "projects" / "train-and-serve.yaml")])
+    lines = done.stdout.splitlines()
+    at = lines.index("a replica of preview")
+    found = [line.split() for line in lines[at + 1 : at + 7]]
+    assert [line[-2:] for line in found[:1]] == [["61.1", "GiB"]]
+    assert [line[-1] for line in found].count("unknown") == 4

@@ -10,7 +10,7 @@ import pytest
 from botocore.stub import ANY, Stubber
 
 from fmblocks.cluster import preflight as of_cluster
-from fmblocks.cluster.add_ons import ADD_ONS, pinned
+from fmblocks.cluster.add_ons import ADD_ONS, INFERENCE_OPERATOR, hyperpod_pinned, pinned
 from fmblocks.cluster.settings import Training
 from fmblocks.network import preflight as of_network
 from fmblocks.network.settings import Endpoints, ExistingSubnet, ExistingVpc, Network
@@ -428,6 +428,15 @@ def test_an_add_on_that_the_region_lacks(aws: Stubs) -> None:
     named = {"add_ons": [{"name": "cert-manager", "version": "v1.21.0-eksbuild.3"}]}
     assert told(of_cluster.questions("training", training(kubernetes=named), "usw2-az2", aws.account))[0][0] == "pass"
     assert len(ADD_ONS) == len(pinned("1.35"))
+
+
+def test_the_inference_operator_is_asked_for_where_endpoints_need_it(aws: Stubs) -> None:
+    offer(aws, dict(pinned("1.35")))
+    roles(aws, *EKS_ROLES)
+    first, _ = told(of_cluster.questions("inference", training(), "usw2-az2", aws.account, [INFERENCE_OPERATOR]))
+    version = hyperpod_pinned()[INFERENCE_OPERATOR]
+    assert first[:2] == ("fail", "FMB-85")
+    assert first[2].startswith(f"inference.kubernetes.add_ons: {INFERENCE_OPERATOR} {version} is not offered")
 
 
 def test_a_version_that_the_region_lacks(aws: Stubs) -> None:

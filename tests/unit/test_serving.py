@@ -196,6 +196,7 @@ class TestPods:
 
     def made(self, one: Endpoint, *, checked: bool = False, **more: Any) -> dict[str, Any]:
         weights = pods.Weights(
+            name="fsx",
             path="/models",
             mount={"name": "weights", "mountPath": "/models"},
             volume={"name": "weights", "persistentVolumeClaim": {"claimName": "fsx"}},

@@ -59,7 +59,7 @@ class ModelEndpoint(Construct):
 
     Attributes:
         role: of the pods.
-        manifest: every object.
+        replicas: by half; by the empty name where nothing is split.
 
     Raises:
         FindingsError: rules FMB-120 to FMB-126, FMB-132; what an endpoint needs is not passed. FMB-131 warns.
@@ -100,7 +100,7 @@ class ModelEndpoint(Construct):
         )
         if endpoint.load_balancer and source_range is None:
             raise FindingsError([fault("source_range", "is required with load_balancer", "pass the range of the VPC")])
-        self._endpoint, self._namespace = endpoint, namespace
+        self._endpoint, self._namespace, self._cluster = endpoint, namespace, cluster
         self.role = pod_role(self, "Role")
         weights = self._weights(model_store, model_bucket, lustre_claim, lustre_path)
         association = eks.CfnPodIdentityAssociation(
@@ -111,32 +111,70 @@ class ModelEndpoint(Construct):
             service_account=endpoint.name,
             role_arn=self.role.role_arn,
         )
-        placed = [self._placed(half, nodes, known, surge) for half in endpoint.roles()]
-        objects: list[Mapping[str, Any]] = [
-            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": self._here(endpoint.name)},
-            *weights.objects,
-        ]
         script = VERIFY.read_text(encoding="utf-8") if weights.checked else None
-        digest = None
-        if script is not None:
-            digest = hashlib.sha256(script.encode()).hexdigest()[:16]
-            told = {"metadata": self._here(pods.script_name(endpoint)), "data": {VERIFY.name: script}}
-            objects.append({"apiVersion": "v1", "kind": "ConfigMap", **told})
-        for one in placed:
-            started = command(endpoint, one.half, one.role, model_path=weights.path)
-            objects.append(pods.workload(endpoint, one, started, weights, namespace=namespace, script=digest))
-            objects.append(pods.disruption_budget(endpoint, one, namespace=namespace))
-            if one.role.autoscaling is not None and keda is not None and workspace is not None:
-                objects.append(self._scaled(one, cluster, keda, workspace))
-        objects += self._doors(source_range)
-        self.manifest = eks.KubernetesManifest(
-            self, "Manifest", cluster=cast(eks.ICluster, cluster), manifest=[dict(one) for one in objects]
-        )
-        wait_until_ready(self.manifest, cluster)
+        digest = hashlib.sha256(script.encode()).hexdigest()[:16] if script is not None else None
+        base = self._apply("Base", self._base(script, source_range))
         # Pods that start without their role go on without it.
-        self.manifest.node.add_dependency(association, self.role, *after)
-        if keda is not None and scaled:
-            self.manifest.node.add_dependency(keda.authentication)
+        base.node.add_dependency(association, self.role, *after)
+        needed: list[IDependable] = [base]
+        if weights.objects:
+            # A folder has a volume of its own: the old one goes once no replica names it any more.
+            needed.append(self._apply(f"Weights-{weights.name}", weights.objects))
+        # Kinds that are no part of Kubernetes stay behind where a manifest loses them (kubectl prunes its own only), so
+        # that each has a resource of its own.
+        self.replicas: dict[str, eks.KubernetesManifest] = {}
+        for half in endpoint.roles():
+            one = self._placed(half, nodes, known, surge)
+            started = command(endpoint, half, one.role, model_path=weights.path)
+            id = "-".join(filter(None, ("Replicas", half, "over-nodes" if one.nodes > 1 else "")))
+            replicas = self._apply(
+                id,
+                [
+                    pods.workload(endpoint, one, started, weights, namespace=namespace, script=digest),
+                    pods.disruption_budget(endpoint, one, namespace=namespace),
+                ],
+            )
+            replicas.node.add_dependency(*needed)
+            self.replicas[half] = replicas
+            if one.role.autoscaling is not None and keda is not None and workspace is not None:
+                scaling = self._apply(id.replace("Replicas", "Scaling"), [self._scaled(one, keda, workspace)])
+                scaling.node.add_dependency(replicas, keda.authentication)
+        if endpoint.router_image is not None:
+            self._apply("Router", self._router(endpoint.router_image)).node.add_dependency(*needed)
+
+    def _apply(self, id: str, objects: Sequence[Mapping[str, Any]]) -> eks.KubernetesManifest:
+        made = eks.KubernetesManifest(
+            self, id, cluster=cast(eks.ICluster, self._cluster), manifest=[dict(one) for one in objects]
+        )
+        wait_until_ready(made, self._cluster)
+        return made
+
+    def _base(self, script: str | None, source_range: str | None) -> list[Mapping[str, Any]]:
+        """The account of the pods, the check of weights, and where clients call."""
+        endpoint = self._endpoint
+        found: list[Mapping[str, Any]] = [
+            {"apiVersion": "v1", "kind": "ServiceAccount", "metadata": self._here(endpoint.name)},
+            pods.service(
+                endpoint,
+                namespace=self._namespace,
+                routed=endpoint.router_image is not None,
+                source_range=source_range if endpoint.load_balancer else None,
+                certificate=endpoint.tls.certificate_arn if endpoint.tls else None,
+            ),
+        ]
+        if script is not None:
+            told = {"metadata": self._here(pods.script_name(endpoint)), "data": {VERIFY.name: script}}
+            found.append({"apiVersion": "v1", "kind": "ConfigMap", **told})
+        return found
+
+    def _router(self, image: str) -> list[dict[str, Any]]:
+        endpoint, namespace = self._endpoint, self._namespace
+        selectors = {
+            half: [f"{key}={value}" for key, value in pods.selector(endpoint, half).items()]
+            for half in endpoint.roles()
+        }
+        started = router_command(endpoint, namespace=namespace, selectors=selectors)
+        return pods.router(endpoint, started, image=image, namespace=namespace)
 
     def _here(self, name: str) -> dict[str, str]:
         return {"name": name, "namespace": self._namespace}
@@ -146,7 +184,8 @@ class ModelEndpoint(Construct):
         group = rules.group_of(role, nodes, known)
         assert group is not None  # FMB-120
         return pods.Placed(
-            name=f"{self._endpoint.name}-{half}" if half else self._endpoint.name,
+            # Not that of the service: LeaderWorkerSet makes a headless one of its own name, by which pods are found.
+            name=f"{self._endpoint.name}-{half or 'server'}",
             half=half,
             role=role,
             kind=known[group.instance_type],
@@ -155,40 +194,16 @@ class ModelEndpoint(Construct):
             surge=half in surge,
         )
 
-    def _scaled(
-        self, placed: pods.Placed, cluster: eks.ICluster | eks.Cluster, keda: Keda, workspace: IMetricsWorkspace
-    ) -> Mapping[str, Any]:
+    def _scaled(self, placed: pods.Placed, keda: Keda, workspace: IMetricsWorkspace) -> Mapping[str, Any]:
         return pods.scaled_object(
             self._endpoint,
             placed,
             namespace=self._namespace,
-            cluster=cluster.cluster_name,
+            cluster=self._cluster.cluster_name,
             server_address=workspace_address(self, workspace),
             region=cdk.Stack.of(self).region,
             authentication=keda.authentication_name,
         )
-
-    def _doors(self, source_range: str | None) -> list[Mapping[str, Any]]:
-        endpoint, namespace = self._endpoint, self._namespace
-        routed = endpoint.router_image is not None
-        found: list[Mapping[str, Any]] = []
-        if endpoint.router_image is not None:
-            selectors = {
-                half: [f"{key}={value}" for key, value in pods.selector(endpoint, half).items()]
-                for half in endpoint.roles()
-            }
-            started = router_command(endpoint, namespace=namespace, selectors=selectors)
-            found += pods.router(endpoint, started, image=endpoint.router_image, namespace=namespace)
-        found.append(
-            pods.service(
-                endpoint,
-                namespace=namespace,
-                routed=routed,
-                source_range=source_range if endpoint.load_balancer else None,
-                certificate=endpoint.tls.certificate_arn if endpoint.tls else None,
-            )
-        )
-        return found
 
     def _weights(
         self,
@@ -199,8 +214,11 @@ class ModelEndpoint(Construct):
     ) -> pods.Weights:
         model = self._endpoint.model
         folder = folder_on_lustre(model, lustre_path)
-        if folder is not None and lustre_claim is not None:
+        if folder is not None:
+            if lustre_claim is None:
+                raise FindingsError([fault("lustre_claim", "is required with lustre_path", "name the claim")])
             return pods.Weights(
+                name=lustre_claim,
                 path=_MOUNT,
                 mount={"name": "weights", "mountPath": _MOUNT, "subPath": folder.strip("/"), "readOnly": True},
                 volume={"name": "weights", "persistentVolumeClaim": {"claimName": lustre_claim}},
@@ -250,6 +268,7 @@ class ModelEndpoint(Construct):
             },
         }
         return pods.Weights(
+            name=name,
             path=_MOUNT,
             mount={"name": "weights", "mountPath": _MOUNT, "readOnly": True},
             volume={"name": "weights", "persistentVolumeClaim": {"claimName": name, "readOnly": True}},

@@ -37,6 +37,7 @@ class Weights:
     """How a container gets at the weights.
 
     Attributes:
+        name: of the claim.
         path: where they lie in the container.
         mount: the server's volume mount.
         volume: its volume.
@@ -44,6 +45,7 @@ class Weights:
         checked: whether a manifest lies beside them.
     """
 
+    name: str
     path: str
     mount: Mapping[str, Any]
     volume: Mapping[str, Any]
@@ -292,7 +294,7 @@ def disruption_budget(endpoint: Endpoint, placed: Placed, *, namespace: str) -> 
         "apiVersion": "policy/v1",
         "kind": "PodDisruptionBudget",
         "metadata": {"name": placed.name, "namespace": namespace},
-        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": selector(endpoint, placed.half)}},
+        "spec": {"maxUnavailable": 1, "selector": {"matchLabels": labels(endpoint, placed, answers=False)}},
     }
 
 
