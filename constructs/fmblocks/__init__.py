@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from fmblocks.observability.metrics_workspace import IMetricsWorkspace as IMetricsWorkspace
     from fmblocks.observability.metrics_workspace import MetricsWorkspace as MetricsWorkspace
     from fmblocks.project import Project as Project
+    from fmblocks.serving.certificates_bucket import CertificatesBucket as CertificatesBucket
     from fmblocks.serving.hyperpod_inference_operator import HyperPodInferenceOperator as HyperPodInferenceOperator
     from fmblocks.serving.hyperpod_model_endpoint import HyperPodModelEndpoint as HyperPodModelEndpoint
     from fmblocks.serving.keda import Keda as Keda
@@ -128,6 +129,7 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "CertificatesBucket": "serving.certificates_bucket",
     "Endpoint": "serving.settings",
     "HyperPodModelEndpoint": "serving.hyperpod_model_endpoint",
     "HyperPodInferenceOperator": "serving.hyperpod_inference_operator",
@@ -254,6 +256,7 @@ __all__ = [
     "CapacityMode",
     "CapacityReservation",
     "CapacityReservationGroup",
+    "CertificatesBucket",
     "ClusterVpc",
     "ComputeQuota",
     "ControllerSize",

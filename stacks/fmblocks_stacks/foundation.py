@@ -73,11 +73,6 @@ class FoundationStack(cdk.Stack):
         self.alert_topic = self._alert_topic(project.observability.alerts)
         if project.storage.model_store is not None:
             self.model_store = self._model_store(project.storage.buckets)
-        cluster = project.serving_cluster
-        if project.inference is not None and cluster is not None and cluster.orchestrator.hyperpod:
-            # HyperPod's policy writes to buckets that begin so only.
-            name = f"hyperpod-tls-{project.name}-{self._unique()}"
-            self._bucket("CertificatesBucket", "bucket/certificates", bucket_name=name)
         if (lustre := project.linked_lustre) is not None:
             self.lustre = self._lustre(lustre, project)
         if project.storage.home is not None:

@@ -20,17 +20,19 @@ from fmblocks.cluster.eks_cluster import EksAddOn, EksCluster
 from fmblocks.cluster.eks_cluster_access import EksClusterAccess
 from fmblocks.cluster.hyperpod_cluster import IHyperPodCluster
 from fmblocks.cluster.hyperpod_eks_cluster import HyperPodEksCluster
+from fmblocks.cluster.lustre_volume import LUSTRE_CLAIM
 from fmblocks.cluster.rules import control_plane_zones_among
 from fmblocks.cluster.settings import Cluster, Kubernetes, Orchestrator, TieredStorage
 from fmblocks.observability.metrics_workspace import IMetricsWorkspace, MetricsWorkspace
 from fmblocks.project import Project
+from fmblocks.serving.certificates_bucket import CertificatesBucket
 from fmblocks.serving.hyperpod_inference_operator import HyperPodInferenceOperator
 from fmblocks.serving.hyperpod_model_endpoint import HyperPodModelEndpoint
 from fmblocks.serving.keda import Keda
 from fmblocks.serving.leader_worker_sets import LeaderWorkerSets
 from fmblocks.serving.model_endpoint import ModelEndpoint, folder_on_lustre
 from fmblocks.serving.nodes import served_nodes
-from fmblocks.serving.rules import halves_with_room
+from fmblocks.serving.rules import has_room
 from fmblocks.serving.settings import Endpoint, Inference, KvCacheTier, ServingCluster
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
 from fmblocks.storage.model_store import IModelStore, ModelStore
@@ -49,6 +51,7 @@ class Ground:
         hyperpod: of HyperPod's nodes.
         oidc_provider_arn: of its OpenID Connect provider, which HyperPod's operator needs.
         ready: what has to be there before anything is applied.
+        own: whether nothing else runs on it.
     """
 
     cluster: eks.ICluster | eks.Cluster
@@ -56,6 +59,7 @@ class Ground:
     hyperpod: IHyperPodCluster | None
     oidc_provider_arn: str
     ready: IDependable
+    own: bool
 
 
 class InferenceStack(ClusterStack):
@@ -163,6 +167,7 @@ class InferenceStack(ClusterStack):
             hyperpod=hyperpod,
             oidc_provider_arn=provider,
             ready=reached.ready,
+            own=False,
         )
 
     def _serving(self, ground: Ground) -> Construct:
@@ -179,13 +184,11 @@ class InferenceStack(ClusterStack):
                 store=self._store(),
                 source_range=self._project.network.ipv4_range,
             )
-        bucket = s3.Bucket.from_bucket_attributes(
+        bucket = CertificatesBucket(
             self,
             "Certificates",
-            bucket_name=self._foundation.value("bucket/certificates/name"),
-            encryption_key=kms.Key.from_key_arn(
-                self, "CertificatesKey", self._foundation.value("bucket/certificates/key-arn")
-            ),
+            project=self._project.name,
+            encryption_key=kms.Key.from_key_arn(self, "CertificatesKey", self._foundation.value("key-arn")),
         )
         return HyperPodEndpoints(
             self,
@@ -228,6 +231,7 @@ def _on(cluster: EksCluster, hyperpod: IHyperPodCluster | None, ready: IDependab
         oidc_provider_arn=cluster.oidc_provider.open_id_connect_provider_arn,
         hyperpod=hyperpod,
         ready=ready,
+        own=True,
     )
 
 
@@ -289,7 +293,6 @@ class KubernetesEndpoints(Construct):
                 image_registry=kubernetes.image_registry,
             )
         nodes = served_nodes(wanted, project.instance_types)
-        room = halves_with_room(endpoints, nodes, project.instance_types)
         for one in endpoints:
             made = ModelEndpoint(
                 self,
@@ -298,17 +301,20 @@ class KubernetesEndpoints(Construct):
                 endpoint=one,
                 nodes=nodes,
                 model_store=store,
-                lustre_claim="fsx" if project.storage.lustre else None,
+                lustre_claim=LUSTRE_CLAIM if project.storage.lustre else None,
                 lustre_path=_store_path(project),
                 keda=keda,
                 workspace=workspace,
-                surge=room[one.name],
+                # On the cluster of training jobs may have the room.
+                surge=ground.own and has_room(one, endpoints, nodes, project.instance_types),
                 source_range=source_range,
                 after=after,
             )
-            cdk.CfnOutput(
-                made, "Service", value=f"http://{one.name}.default.svc.cluster.local", description="from inside"
-            )
+            if one.load_balancer:
+                cdk.CfnOutput(made, "LoadBalancer", value=f"kubectl get service {one.name}", description="its address")
+            else:
+                url = f"http://{one.name}.default.svc.cluster.local"
+                cdk.CfnOutput(made, "Url", value=url, description="from pods")
 
 
 class HyperPodEndpoints(Construct):
@@ -337,7 +343,6 @@ class HyperPodEndpoints(Construct):
         if told is not None:
             values = json.loads(told.configuration_values) if told.configuration_values else None
             override = EksAddOn(name=told.name, version=told.version, configuration_values=values)
-        assert ground.s3_driver_role is not None
         operator = HyperPodInferenceOperator(
             self,
             "Operator",

@@ -33,14 +33,13 @@ from fmblocks.observability.eks_metrics_collector import EksMetricsCollector
 from fmblocks.observability.metrics_workspace import MetricsWorkspace
 from fmblocks.observability.settings import Collector, seconds
 from fmblocks.project import Project
+from fmblocks.serving.settings import Inference, ServingCluster
 from fmblocks.storage.lustre_file_system import LustreFileSystem
 from fmblocks.storage.lustre_ports import LUSTRE_PORTS
 from fmblocks.storage.settings import Lustre
 from fmblocks_stacks.contract import Subscriber
 from fmblocks_stacks.fleet import GroupParts
 
-# They come after its nodes.
-_HYPERPODS = {*HYPERPOD_ADD_ONS.values(), INFERENCE_OPERATOR}
 # Source: EKS User Guide, *Store S3 objects with Mountpoint for Amazon S3 CSI driver*.
 _OBJECTS = ("s3:GetObject", "s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject")
 
@@ -125,11 +124,20 @@ class ControlPlane(Construct):
             secrets_encryption_key=kms.Key.from_key_arn(self, "Key", self._foundation.value("key-arn")),
             admins=self._project.access.admins,
             # Those of HyperPod come after its nodes.
-            add_ons=[self._add_on(one) for one in settings.add_ons if one.name not in _HYPERPODS],
+            add_ons=[self._add_on(one) for one in settings.add_ons if one.name not in self._later()],
             system_instance_type=system.instance_type,
             system_count=system.count,
             system_volume_gib=system.ebs_volume_gib,
         )
+
+    def _later(self) -> set[str]:
+        """Add-ons that come after HyperPod's nodes: its own, and what endpoints bring."""
+        inference = self._project.inference
+        here = isinstance(self._wanted, Inference) or (
+            inference is not None and inference.cluster is ServingCluster.TRAINING
+        )
+        brought = inference is not None and inference.endpoints and here and self._wanted.orchestrator.hyperpod
+        return {*HYPERPOD_ADD_ONS.values(), *([INFERENCE_OPERATOR] if brought else [])}
 
     def _add_on(self, one: AddOn) -> EksAddOn:
         role = iam.Role.from_role_arn(self, f"Role-{one.name}", one.role_arn, mutable=False) if one.role_arn else None

@@ -126,15 +126,17 @@ class TrainingStack(ClusterStack):
         if inference is None or inference.cluster is not ServingCluster.TRAINING:
             return
         publisher = Publisher(self, "Contract", foundation=self._project.name)
-        driver = cluster.add_on_roles["aws-mountpoint-s3-csi-driver"]
         told = {
             "cluster-name": (cluster.cluster_name, "EKS cluster of training"),
             "cluster-security-group-id": (cluster.cluster_security_group_id, "group of its control plane and nodes"),
-            "oidc-provider-arn": (cluster.oidc_provider.open_id_connect_provider_arn, "OpenID Connect provider of it"),
-            "s3-driver-role-arn": (driver.role_arn, "role of the driver that mounts buckets"),
         }
         if hyperpod is not None:
-            told["hyperpod-cluster-arn"] = (hyperpod.cluster_arn, "HyperPod cluster of training")
+            provider, driver = cluster.oidc_provider, cluster.add_on_roles["aws-mountpoint-s3-csi-driver"]
+            told |= {
+                "hyperpod-cluster-arn": (hyperpod.cluster_arn, "HyperPod cluster of training"),
+                "oidc-provider-arn": (provider.open_id_connect_provider_arn, "OpenID Connect provider of it"),
+                "s3-driver-role-arn": (driver.role_arn, "role of the driver that mounts buckets"),
+            }
         for name, (value, description) in told.items():
             publisher.publish(f"training/{name}", value, description)
 

@@ -158,6 +158,21 @@ NAG: tuple[tuple[str, str, str], ...] = (
         "load balancers, their groups and listeners are made by the controller, which knows its own by a tag",
     ),
     (
+        r"AwsSolutions-IAM4\[.*:policy/service-role/AWSLambdaBasicExecutionRole\]",
+        r"InferenceStack/Certificates/.*/ServiceRole/Resource",
+        "the function's log group, nothing else; CDK's own default for every function",
+    ),
+    (
+        r"AwsSolutions-IAM5\[Resource::<Certificates.*\.Arn>/\*\]",
+        r"InferenceStack/Certificates/Empty/ServiceRole/DefaultPolicy/Resource",
+        "every object of the bucket that goes",
+    ),
+    (
+        r"AwsSolutions-S1",
+        r"InferenceStack/Certificates/Resource",
+        "certificates that the operator makes again; the bucket goes with the stack, which logs would outlive",
+    ),
+    (
         r"AwsSolutions-IAM5\[Resource::\*\]",
         r"InferenceStack/Serving/Operator/ScalerRole/DefaultPolicy/Resource",
         "reading metrics of CloudWatch takes no resource",

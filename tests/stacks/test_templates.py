@@ -361,6 +361,9 @@ ACTIONS = TAKES_NO_RESOURCE | {
     "s3:GetObject",
     "s3:ListBucket",
     "s3:PutObject",
+    # A bucket is emptied before it goes: S3 API reference, ListObjectVersions, DeleteObjects.
+    "s3:DeleteObjectVersion",
+    "s3:ListBucketVersions",
     # Managed Prometheus guide, AmazonPrometheusQueryAccess.
     "aps:GetLabels",
     "aps:GetMetricMetadata",

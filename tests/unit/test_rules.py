@@ -647,6 +647,25 @@ def ground(
     }
 
 
+def named(name: str) -> Endpoint:
+    return served()["endpoint"].model_copy(update={"name": name})  # type: ignore[no-any-return]
+
+
+def halves_of(count: int, *sizes: int) -> dict[str, Any]:
+    """Endpoints of so many accelerators each, one replica, on nodes of eight."""
+    endpoints = [
+        Endpoint.model_validate(
+            {
+                **served()["endpoint"].model_dump(exclude_unset=True),
+                "name": f"chat-{at}",
+                "accelerators_per_replica": size,
+            }
+        )
+        for at, size in enumerate(sizes)
+    ]
+    return {"endpoints": endpoints, "nodes": [ServedNodes("gpu", "p5en.48xlarge", count, 16)], "types": TYPES}
+
+
 SPLIT = {"prefill": {"node_group": "gpu"}, "decode": {"node_group": "more"}}
 TWO_GROUPS = (("gpu", "p5en.48xlarge", 4, 16), ("more", "p5en.48xlarge", 4, 16))
 QUEUE = {"metric": "waiting_requests", "target": "8"}
@@ -663,6 +682,14 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-117", ground("own", "eks", None, "node_groups"), ground("training", "eks", "eks", "node_groups"), "node_groups: is not read with cluster: training; leave it out: write training: {node_groups: …}"),
     ("FMB-118", {"training_groups": {"gpu"}, "inference_groups": ["serve"]}, {"training_groups": {"gpu"}, "inference_groups": ["serve", "gpu"]}, "inference.node_groups[1].name: gpu is a group of training too"),
     ("FMB-119", together(1, 1), {"endpoints": [served()["endpoint"]] * 2}, "endpoints[1].name: chat is named twice"),
+    *[
+        ("FMB-119", {"endpoints": [named("chat"), named(right)]}, {"endpoints": [named("chat"), named(wrong)]}, f"endpoints[1].name: {wrong} is {said}")
+        for right, wrong, said in (
+            ("chat-routers", "chat-router", "also what a part of chat is called"),
+            ("chat-serving", "chat-server-group", "also what a part of chat is called"),
+            ("defaults", "default", "a name of Kubernetes' own"),
+        )
+    ],
     ("FMB-120", served(), served(node_group="cpu"), "node_group: cpu is no node group of the cluster; known here: gpu"),
     ("FMB-120", served(*TWO_GROUPS, node_group="more"), served(*TWO_GROUPS), "node_group: is required: not one group alone has accelerators; known here: gpu, more"),
     ("FMB-120", served(), served(("gpu", "p5en.48xlarge", 4, 16), ("cpu", "m7i.xlarge", 4, 0), node_group="cpu"), "node_group: cpu is of m7i.xlarge, which has no accelerators"),
@@ -676,7 +703,9 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-121", served(), served(model={"path": "/m", "bucket": "b"}), "model: takes one of store, path and bucket, not path and bucket"),
     ("FMB-121", {**served(model={"store": "a/v1"}), "model_store_given": True}, served(model={"store": "a/v1"}), "model.store: a/v1, and the project has no model store"),
     ("FMB-121", served(), {**served(), "lustre_given": False}, "model.path: /m, and the project has no Lustre file system"),
-    ("FMB-121", served(model={"bucket": "b", "prefix": "x/"}), served(model={"path": "/m", "prefix": "x/"}), "model.prefix: is not read without bucket"),
+    ("FMB-121", served(model={"bucket": "b-1", "prefix": "x/"}), served(model={"path": "/m", "prefix": "x/"}), "model.prefix: is not read without bucket"),
+    ("FMB-121", served(model={"bucket": "my-models"}), served(model={"bucket": "My_Models"}), "model.bucket: My_Models "),
+    ("FMB-121", served(model={"bucket": "b-1", "kms_key_arn": "x"}), served(model={"path": "/m", "kms_key_arn": "x"}), "model.kms_key_arn: is not read without bucket"),
     ("FMB-121", served(model={"path": "/m", "kv_cache": {"layers": 1, "kv_heads": 1, "head_dim": 1}}), served(model={"path": "/m", "kv_cache": {"layers": 1, "kv_heads": 1}}), "model.kv_cache: takes kv_heads and head_dim, or latent_dim"),
     ("FMB-121", served(model={"path": "/m", "kv_cache": {"layers": 1, "latent_dim": 1}}), served(model={"path": "/m", "kv_cache": {"layers": 1, "latent_dim": 1, "kv_heads": 1, "head_dim": 1}}), "model.kv_cache: takes kv_heads and head_dim, or latent_dim"),
     ("FMB-122", served(nodes_per_replica=2, accelerators_per_replica=16), served(("gpu", "p5en.48xlarge", 4, 0), nodes_per_replica=2, accelerators_per_replica=16), "nodes_per_replica: the nodes of gpu, p5en.48xlarge, have no EFA: they would talk over TCP"),
@@ -692,7 +721,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-123", served(kv_cache_tiers=["cpu"], kv_cache_cpu_gib=64), served(kv_cache_tiers=["redis"], kv_cache_redis_url="redis://a"), "kv_cache_tiers: redis is set up by HyperPod's operator only"),
     ("FMB-123", served(kv_cache_tiers=["cpu"], kv_cache_cpu_gib=64), served(kv_cache_tiers=["cpu"]), "kv_cache_cpu_gib: is required with tier cpu on eks"),
     ("FMB-123", served(), served(kv_cache_cpu_gib=64), "kv_cache_cpu_gib: is read with tier cpu on eks only"),
-    ("FMB-123", served(kv_cache_tiers=["cpu"], kv_cache_cpu_gib=1024), served(kv_cache_tiers=["cpu"], kv_cache_cpu_gib=1025), "kv_cache_cpu_gib: 1025 of the 2,048 GiB that go with 8 accelerators of p5en.48xlarge; half of them is the most"),
+    ("FMB-123", served(kv_cache_tiers=["cpu"], kv_cache_cpu_gib=768), served(kv_cache_tiers=["cpu"], kv_cache_cpu_gib=769), "kv_cache_cpu_gib: 769 of the 2,048 GiB that go with 8 accelerators of p5en.48xlarge; 768 is the most"),
     ("FMB-123", served(*TWO_GROUPS, **ROUTED, server="sglang", kv_cache_tiers=["cpu"], kv_cache_cpu_gib=64), served(*TWO_GROUPS, **ROUTED, kv_cache_tiers=["cpu"], kv_cache_cpu_gib=64), "kv_cache_tiers: cpu, which takes the place of what carries keys and values"),
     ("FMB-124", served(model={**LARGE, "precision": "fp8"}), served(model=LARGE), "accelerators_per_replica: 8 × H200 hold 90% of 1,128 GiB, and the weights are 1,250 GiB at bf16; take more accelerators, or a smaller precision"),
     ("FMB-124", served(), served(accelerators_per_replica=1, model={**LARGE, "parameters_billion": "70"}), "1 × H200 hold 90% of 141 GiB, and the weights are 130 GiB"),
@@ -703,8 +732,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-125", served(replicas=1), served(replicas={"min": 0, "max": 0} | {"max": 1}), "replicas: 0 to 1, and nothing says when"),
     ("FMB-125", served(replicas=1), served(replicas={"min": 3, "max": 2}), "replicas: min 3 is more than max 2"),
     ("FMB-125", served(replicas={"min": 0, "max": 4}, autoscaling={"metric": "query", "target": "1", "query": "x"}), served(replicas={"min": 0, "max": 4}, autoscaling=QUEUE), "replicas.min: 0, and without a replica there is no waiting_requests: the first would never start"),
-    ("FMB-125", served(replicas={"min": 1, "max": 4}, autoscaling=QUEUE), served(replicas={"min": 1, "max": 4}, autoscaling=QUEUE, collected=False), "autoscaling: waiting_requests is read from the metrics workspace, and nobody writes it there; write observability: {collector: agents}"),
-    ("FMB-125", on_hyperpod(replicas={"min": 1, "max": 4}, autoscaling=QUEUE), on_hyperpod(replicas={"min": 1, "max": 4}, autoscaling=QUEUE, collected=False), "add observability to the cluster's kubernetes.hyperpod_add_ons"),
+    ("FMB-135", served(replicas={"min": 1, "max": 4}, autoscaling=QUEUE), served(replicas={"min": 1, "max": 4}, autoscaling=QUEUE, collected=False), "autoscaling: waiting_requests is read from the metrics workspace, and nobody writes it there; write observability: {collector: agents}"),
+    ("FMB-135", on_hyperpod(replicas={"min": 1, "max": 4}, autoscaling=QUEUE), on_hyperpod(replicas={"min": 1, "max": 4}, autoscaling=QUEUE, collected=False), "add observability to the cluster's kubernetes.hyperpod_add_ons"),
     ("FMB-125", served(replicas={"min": 1, "max": 4}, autoscaling={"metric": "query", "target": "1", "query": "x"}), served(replicas={"min": 1, "max": 4}, autoscaling={"metric": "query", "target": "1"}), "autoscaling.query: is required with metric query"),
     ("FMB-125", served(replicas={"min": 1, "max": 4}, autoscaling=QUEUE), served(replicas={"min": 1, "max": 4}, autoscaling={**QUEUE, "query": "x"}), "autoscaling.query: is read with metric query only"),
     ("FMB-125", served(replicas={"min": 1, "max": 4}, autoscaling={"metric": "kv_cache_usage", "target": "1"}), served(replicas={"min": 1, "max": 4}, autoscaling={"metric": "kv_cache_usage", "target": "80"}), "autoscaling.target: 80 is more than 1, which is a full cache"),
@@ -721,11 +750,15 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-126", on_hyperpod(), on_hyperpod(nodes_per_replica=2, accelerators_per_replica=16), "nodes_per_replica: 2, and a replica of HyperPod's operator stays on one node; use orchestrator eks"),
     ("FMB-126", on_hyperpod(), on_hyperpod(gdrcopy=True), "gdrcopy: is read on eks only"),
     ("FMB-126", served(load_balancer=True), on_hyperpod(load_balancer=True), "load_balancer: HyperPod's operator makes one for each endpoint"),
+    ("FMB-126", on_hyperpod(port=1024), on_hyperpod(port=1023), "port: 1023 is below 1024, from which on the operator reads metrics"),
     ("FMB-126", on_hyperpod(routing="prefix_aware"), on_hyperpod(routing="prefix_aware", server="sglang"), "routing: is for containers of vLLM, and the server is sglang"),
     ("FMB-126", on_hyperpod(routing="kv_aware", invocation_path="v1/completions"), on_hyperpod(routing="kv_aware"), "invocation_path: v1/chat/completions cannot be routed by kv_aware"),
     ("FMB-127", on_hyperpod(*TWO_GROUPS, prefill_decode=SPLIT), on_hyperpod(("gpu", "p4d.24xlarge", 4, 4), ("more", "p5en.48xlarge", 4, 16), prefill_decode=SPLIT), "prefill_decode: p4d.24xlarge is not listed for prefill and decode: p5.48xlarge"),
+    ("FMB-127", served(*TWO_GROUPS, **ROUTED), served(("gpu", "p4d.24xlarge", 4, 4), ("more", "p5en.48xlarge", 4, 16), **ROUTED), "prefill_decode: the EFA of p4d.24xlarge has no remote writes"),
     ("FMB-128", together(4), together(5), "endpoints: chat-0 take 5 nodes of gpu at least, which has 4"),
     ("FMB-128", together(2, 2), together(2, 3), "endpoints: chat-0, chat-1 take 5 nodes of gpu at least, which has 4"),
+    # A pod stands on one node: what is left of two nodes is no third place.
+    ("FMB-128", halves_of(3, 6, 6, 6, 2, 2, 2), halves_of(3, 6, 6, 6, 6), "endpoints: chat-0, chat-1, chat-2, chat-3 take 4 nodes of gpu at least, which has 3"),
     ("FMB-129", together(4, scaling=QUEUE), together(5, scaling=QUEUE), "endpoints: chat-0 take 5 nodes of gpu at most, which has 4"),
     ("FMB-130", ground("own", "hyperpod-eks", None, hyperpod_add_ons=["observability"]), ground("own", "hyperpod-eks", None, hyperpod_add_ons=["task_governance"]), "kubernetes.hyperpod_add_ons: task_governance is for teams"),
     *[
@@ -738,6 +771,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-132", served(tls=TLS), served(tls={**TLS, "domain_name": "*.example.com"}), "tls.domain_name: *.example.com is no name of a host"),
     ("FMB-132", on_hyperpod(tls={**TLS, "domain_name": "a.example.com", "hosted_zone_id": "Z0123456789"}), on_hyperpod(tls={**TLS, "domain_name": "a.example.com", "hosted_zone_id": "example.com"}), "tls.hosted_zone_id: example.com is not the id of a hosted zone"),
     ("FMB-132", served(tls=TLS), served(tls={**TLS, "hosted_zone_id": "Z0123456789"}), "tls.hosted_zone_id: is read by HyperPod only"),
+    ("FMB-132", served(tls={"certificate_arn": "arn:aws-us-gov:acm:us-west-2:111122223333:certificate/0a"}), on_hyperpod(tls={"certificate_arn": "arn:aws-us-gov:acm:us-west-2:111122223333:certificate/0a", "domain_name": "a.example.com"}), "is of a partition that HyperPod's operator does not take"),
+    ("FMB-136", served(environment={"A_B": "1"}), served(environment={"A B": "1"}), "environment.A B: A B is no name of a variable"),
     ("FMB-133", {"model_store": ModelStore(lustre_path="/models"), "lustre_given": True}, {"model_store": ModelStore(lustre_path="/models"), "lustre_given": False}, "model_store.lustre_path: /models, and the project has no Lustre file system"),
     ("NET-01", {"cidr": "10.0.0.0/28", "vpc": VPC}, {"cidr": "10.0.0.0/29", "vpc": VPC}, "vpc.cidr: 10.0.0.0/29 is smaller than a VPC can be; the smallest is a /28"),
     *[

@@ -23,11 +23,12 @@ from fmblocks import FindingsError
 from fmblocks.catalog import instance_types
 from fmblocks.cli.model import copy
 from fmblocks.serving import pods
-from fmblocks.serving.commands import command, hyperpod_command, router_command
+from fmblocks.serving.commands import command, hyperpod_command, router_command, width_of
 from fmblocks.serving.figures import figures
 from fmblocks.serving.model_endpoint import VERIFY, ModelEndpoint
 from fmblocks.serving.model_manifest import NAME, describe, text
 from fmblocks.serving.nodes import ServedNodes
+from fmblocks.serving.rules import has_room
 from fmblocks.serving.settings import Endpoint
 from fmblocks.storage.model_store import ModelStore
 
@@ -164,6 +165,16 @@ class TestCommands:
         found = started(endpoint(server="own", args=["serve", "--it"]))
         assert (found["command"], found["args"]) == ((), {"--it": ""})
 
+    def test_a_half_says_all_that_differs(self) -> None:
+        """The operator replaces flags of the endpoint by those of the half, and takes none away."""
+        split = {"decode": {"accelerators_per_replica": "4"}}
+        one = endpoint(prefill_decode=split, tensor_parallel_size="4")
+        whole = flags(hyperpod_command(one, model_path="/m").args)
+        assert (whole["--tensor-parallel-size"], whole["--pipeline-parallel-size"]) == ("4", "2")
+        for half, stages in (("prefill", "2"), ("decode", "1")):
+            merged = {**whole, **flags(width_of(one, one.roles()[half]))}
+            assert (merged["--tensor-parallel-size"], merged["--pipeline-parallel-size"]) == ("4", stages)
+
     def test_hyperpod_starts_vllm_by_its_image(self) -> None:
         found = hyperpod_command(endpoint(kv_cache_tiers=["cpu"]), model_path="/opt/ml/model")
         assert found.command == ()
@@ -196,7 +207,6 @@ class TestPods:
 
     def made(self, one: Endpoint, *, checked: bool = False, **more: Any) -> dict[str, Any]:
         weights = pods.Weights(
-            name="fsx",
             path="/models",
             mount={"name": "weights", "mountPath": "/models"},
             volume={"name": "weights", "persistentVolumeClaim": {"claimName": "fsx"}},
@@ -252,6 +262,14 @@ class TestPods:
         over = {"accelerators_per_replica": "16", "nodes_per_replica": "2"}
         both = endpoint(replicas={"min": "1", "max": "4"}, autoscaling={"target": "8"}, **over)
         assert "replicas" not in self.made(both)["spec"]
+
+    @pytest.mark.parametrize(
+        ("count", "size", "room"), [(3, 8, True), (2, 8, False), (3, 5, True), (2, 5, False), (2, 4, True)]
+    )
+    def test_room_is_counted_in_whole_places(self, count: int, size: int, room: bool) -> None:
+        """Two replicas run; a pod of five accelerators finds no room in three and three."""
+        one = endpoint(accelerators_per_replica=str(size), replicas="2")
+        assert has_room(one, [one], [ServedNodes("gpu", "p5en.48xlarge", count, 16)], TYPES) is room
 
     def test_room_decides_how_an_update_goes(self) -> None:
         turns = [self.made(endpoint(), surge=surge)["spec"]["strategy"]["rollingUpdate"] for surge in (False, True)]
@@ -326,6 +344,15 @@ class TestCheck:
         assert done.returncode == 1
         assert "7 bytes, and the manifest says 7000" in done.stderr
         assert "config.json: No such file or directory" in done.stderr
+
+    def test_a_file_that_nobody_pushed(self, tmp_path: Path) -> None:
+        """A server loads what it finds."""
+        folder = model_in(tmp_path / "m")
+        (folder / "deep/modeling_mine.py").write_text("import os")
+        done = self.run(folder)
+        assert done.returncode == 1
+        assert "deep/modeling_mine.py: is not in the manifest" in done.stderr
+        assert "2 of 2 files are as the manifest says" in done.stdout
 
     @pytest.mark.parametrize(
         "manifest", [None, "{", "[]", '{"format": 2, "files": {"a": {}}}', '{"format": 1, "files": {}}']
@@ -426,7 +453,7 @@ class TestConstruct:
         with pytest.raises(FindingsError, match=r"source_range: is required with load_balancer"):
             made("B", endpoint(load_balancer="true"), lustre_claim="fsx")
         scaled = endpoint(replicas={"min": "1", "max": "2"}, autoscaling={"target": "8"})
-        with pytest.raises(FindingsError, match=r"FMB-125.*nobody writes it there"):
+        with pytest.raises(FindingsError, match=r"FMB-135.*nobody writes it there"):
             made("C", scaled, lustre_claim="fsx")
         with pytest.raises(FindingsError, match=r"model: llama is not name/version"):
             ModelStore(stack, "Models").grant_read_model(iam.AccountRootPrincipal(), "llama")

@@ -11,6 +11,9 @@ from fmblocks._edge import typed
 from fmblocks.cluster.prepared import wait_until_ready
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
 
+# The claim that pods of this project name.
+LUSTRE_CLAIM = "fsx"
+
 
 class LustreVolume(Construct):
     """A persistent volume of a Lustre file system, and the claim that pods name.
@@ -41,7 +44,7 @@ class LustreVolume(Construct):
         cluster: eks.ICluster | eks.Cluster,
         file_system: ILustreFileSystem,
         capacity_gib: int = 1200,
-        claim_name: str = "fsx",
+        claim_name: str = LUSTRE_CLAIM,
         namespace: str = "default",
     ) -> None:
         super().__init__(scope, id)

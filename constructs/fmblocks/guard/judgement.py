@@ -221,9 +221,9 @@ def _changed_routing(old: Template, new: Template) -> Iterator[Finding]:
             continue
         was, becomes = _routing(before), _routing(after)
         for name in sorted(set(was) & set(becomes)):
-            if was[name] != becomes[name]:
-                shown = [one or "none" for one in (was[name], becomes[name])]
-                text = f"the routing of {name} would go from {shown[0]} to {shown[1]}, which its operator refuses"
+            if (was[name] is None) != (becomes[name] is None):
+                shown = "come" if was[name] is None else "go"
+                text = f"the routing of {name} would {shown}, which its operator refuses"
                 hint = "keep it, or take the endpoint out, deploy, and write it again"
                 yield _finding("FMB-134", Severity.ERROR, construct_path(old, id), text, hint)
 

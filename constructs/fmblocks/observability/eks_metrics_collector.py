@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any, cast
 
 import aws_cdk as cdk
@@ -74,7 +76,7 @@ class EksMetricsCollector(Construct):
         )
         objects = [
             {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": _NAMESPACE}},
-            *_collector(mirrored(COLLECTOR, image_registry), config, scraped=f"every {interval}s, within {timeout}s"),
+            *_collector(mirrored(COLLECTOR, image_registry), config, digest=_digest(interval, timeout)),
             *([_dcgm_exporter(mirrored(DCGM_EXPORTER, image_registry))] if nvidia else []),
         ]
         self.manifest = eks.KubernetesManifest(self, "Manifest", cluster=cast(eks.ICluster, cluster), manifest=objects)
@@ -131,7 +133,13 @@ def _config(*, endpoint: str, region: str, cluster: str, interval: int, timeout:
     }
 
 
-def _collector(image: str, config: dict[str, Any], *, scraped: str) -> list[dict[str, Any]]:
+def _digest(interval: int, timeout: int) -> str:
+    """Of the configuration without what only a deployment knows: tokens are other ones at every synth."""
+    plain = _config(endpoint="", region="", cluster="", interval=interval, timeout=timeout)
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _collector(image: str, config: dict[str, Any], *, digest: str) -> list[dict[str, Any]]:
     rbac = "rbac.authorization.k8s.io"
     here = {"name": _NAME, "namespace": _NAMESPACE}
     labels = {"app.kubernetes.io/name": "fmblocks-collector"}
@@ -171,7 +179,7 @@ def _collector(image: str, config: dict[str, Any], *, scraped: str) -> list[dict
                 "selector": {"matchLabels": labels},
                 "template": {
                     # It reads its configuration once: a pod that looks the same would go on with the old one.
-                    "metadata": {"labels": labels, "annotations": {"fmblocks/scraped": scraped}},
+                    "metadata": {"labels": labels, "annotations": {"fmblocks/config": digest}},
                     "spec": {
                         "serviceAccountName": _NAME,
                         "nodeSelector": {ROLE_LABEL: NodeRole.SYSTEM.value},

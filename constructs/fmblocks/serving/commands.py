@@ -91,7 +91,8 @@ def hyperpod_command(endpoint: Endpoint, *, model_path: str) -> Command:
 def width_of(endpoint: Endpoint, role: Role) -> tuple[str, ...]:
     """The flags in which one half differs from the other."""
     width, stages = endpoint.parallel(role)
-    return ("--tensor-parallel-size", str(width), *(("--pipeline-parallel-size", str(stages)) if stages > 1 else ()))
+    # Both, since those of the endpoint stay where a half says nothing.
+    return ("--tensor-parallel-size", str(width), "--pipeline-parallel-size", str(stages))
 
 
 def _shares(endpoint: Endpoint) -> bool:

@@ -152,10 +152,11 @@ class HyperPodInferenceOperator(Construct):
             # Settings that somebody made by hand would stop every later deployment.
             resolve_conflicts="OVERWRITE",
         )
-        needed: list[IDependable] = [self.execution_role, balancers, scaler, namespace]
+        # The bucket with what empties it: it does so once nobody writes there any more.
+        needed: list[IDependable] = [self.execution_role, balancers, scaler, namespace, certificates_bucket]
         self.add_on.node.add_dependency(*needed)
 
-    def grant_certificates(self, certificate_arn: str, hosted_zone_id: str | None = None) -> None:
+    def use_certificate(self, certificate_arn: str, hosted_zone_id: str | None = None) -> None:
         """Let the operator use a certificate of yours, and write its name into a hosted zone."""
         role = self.execution_role
         role.add_to_policy(

@@ -18,7 +18,7 @@ from fmblocks.observability.metrics_workspace import IMetricsWorkspace, workspac
 from fmblocks.serving import pods, rules
 from fmblocks.serving.hyperpod_inference_operator import HyperPodInferenceOperator
 from fmblocks.serving.inference_endpoint_config import MOUNT, VOLUME, Half, endpoint_config
-from fmblocks.serving.model_endpoint import VERIFY, check_endpoint, folder_on_lustre
+from fmblocks.serving.model_endpoint import VERIFY, bucket_of, check_endpoint, folder_on_lustre
 from fmblocks.serving.rules import ServingNodes
 from fmblocks.serving.settings import Endpoint
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
@@ -39,7 +39,7 @@ class HyperPodModelEndpoint(Construct):
         operator: of the cluster.
         endpoint: what is served: the settings of a project file.
         nodes: the instance groups of the cluster.
-        s3_driver_role: of the add-on aws-mountpoint-s3-csi-driver; gets reading of weights in S3.
+        s3_driver_role: of the add-on aws-mountpoint-s3-csi-driver, which gets reading of weights; required for S3.
         model_store: of ``model.store``.
         model_bucket: of ``model.bucket``, to grant from; default: by its name.
         file_system: of ``model.path``.
@@ -66,7 +66,7 @@ class HyperPodModelEndpoint(Construct):
         operator: HyperPodInferenceOperator,
         endpoint: Endpoint,
         nodes: Sequence[ServingNodes],
-        s3_driver_role: iam.IRole,
+        s3_driver_role: iam.IRole | None = None,
         model_store: IModelStore | None = None,
         model_bucket: s3.IBucket | None = None,
         file_system: ILustreFileSystem | None = None,
@@ -98,7 +98,7 @@ class HyperPodModelEndpoint(Construct):
         checked = endpoint.model.store is not None
         script = VERIFY.read_text(encoding="utf-8") if checked else None
         if endpoint.tls is not None:
-            operator.grant_certificates(endpoint.tls.certificate_arn, endpoint.tls.hosted_zone_id)
+            operator.use_certificate(endpoint.tls.certificate_arn, endpoint.tls.hosted_zone_id)
         config = endpoint_config(
             endpoint,
             halves,
@@ -127,7 +127,7 @@ class HyperPodModelEndpoint(Construct):
         model_bucket: s3.IBucket | None,
         file_system: ILustreFileSystem | None,
         lustre_path: str | None,
-        driver: iam.IRole,
+        driver: iam.IRole | None,
     ) -> tuple[Mapping[str, Any], list[IDependable]]:
         model = endpoint.model
         folder = folder_on_lustre(model, lustre_path)
@@ -143,8 +143,10 @@ class HyperPodModelEndpoint(Construct):
         if model.store is not None and model_store is not None:
             bucket, prefix = model_store.bucket, model_prefix(model.store)
         else:
-            bucket = model_bucket or s3.Bucket.from_bucket_name(self, "Bucket", model.bucket or "")
+            bucket = model_bucket or bucket_of(self, model)
             prefix = model.prefix
+        if driver is None:
+            raise FindingsError([fault("s3_driver_role", "is required for weights in S3", "pass the driver's role")])
         # A policy of its own: the role is another construct's, of another stack even.
         policy = iam.Policy(self, "Weights", roles=[driver])
         grant_read_folder(bucket, policy, prefix)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
 import aws_cdk as cdk
 from aws_cdk import aws_eks_v2 as eks
+from aws_cdk import aws_kms as kms
 from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
@@ -28,6 +30,15 @@ from fmblocks.storage.model_store import IModelStore, grant_read_folder, model_p
 
 VERIFY = Path(__file__).with_name("jobs") / "verify_model.py"
 _MOUNT = "/models"
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Source:
+    """A folder of a bucket, or of the file system behind a claim."""
+
+    folder: str
+    bucket: s3.IBucket | None = None
+    claim: str | None = None
 
 
 class ModelEndpoint(Construct):
@@ -52,7 +63,7 @@ class ModelEndpoint(Construct):
         lustre_path: where that file system shows the model store. Default: endpoints read the store from S3.
         keda: required with autoscaling.
         workspace: that holds the metrics; required with autoscaling.
-        surge: halves (or the empty name) with room for a new replica beside the old ones. Default: none.
+        surge: whether the nodes have room for a new replica beside the old ones. Default: no: one goes first.
         source_range: who may call a load balancer: the IPv4 range of the VPC; required with ``load_balancer``.
         namespace: default.
         after: what has to be there before: charts, an access entry. Default: nothing.
@@ -80,7 +91,7 @@ class ModelEndpoint(Construct):
         lustre_path: str | None = None,
         keda: Keda | None = None,
         workspace: IMetricsWorkspace | None = None,
-        surge: Sequence[str] = (),
+        surge: bool = False,
         source_range: str | None = None,
         namespace: str = "default",
         after: Sequence[IDependable] = (),
@@ -102,7 +113,7 @@ class ModelEndpoint(Construct):
             raise FindingsError([fault("source_range", "is required with load_balancer", "pass the range of the VPC")])
         self._endpoint, self._namespace, self._cluster = endpoint, namespace, cluster
         self.role = pod_role(self, "Role")
-        weights = self._weights(model_store, model_bucket, lustre_claim, lustre_path)
+        source = self._source(model_store, model_bucket, lustre_claim, lustre_path)
         association = eks.CfnPodIdentityAssociation(
             self,
             "Association",
@@ -111,36 +122,36 @@ class ModelEndpoint(Construct):
             service_account=endpoint.name,
             role_arn=self.role.role_arn,
         )
-        script = VERIFY.read_text(encoding="utf-8") if weights.checked else None
+        script = VERIFY.read_text(encoding="utf-8") if endpoint.model.store is not None else None
         digest = hashlib.sha256(script.encode()).hexdigest()[:16] if script is not None else None
         base = self._apply("Base", self._base(script, source_range))
         # Pods that start without their role go on without it.
         base.node.add_dependency(association, self.role, *after)
-        needed: list[IDependable] = [base]
-        if weights.objects:
-            # A folder has a volume of its own: the old one goes once no replica names it any more.
-            needed.append(self._apply(f"Weights-{weights.name}", weights.objects))
         # Kinds that are no part of Kubernetes stay behind where a manifest loses them (kubectl prunes its own only), so
         # that each has a resource of its own.
         self.replicas: dict[str, eks.KubernetesManifest] = {}
         for half in endpoint.roles():
-            one = self._placed(half, nodes, known, surge)
+            one = self._placed(half, nodes, known, surge=surge)
+            weights = self._weights(one.name, source)
             started = command(endpoint, half, one.role, model_path=weights.path)
+            # Another shape is another kind: with another name both are there for a moment, the new one first.
             id = "-".join(filter(None, ("Replicas", half, "over-nodes" if one.nodes > 1 else "")))
+            # The volume in the same manifest: what kubectl prunes it does not wait for, and old pods hold it for long.
             replicas = self._apply(
                 id,
                 [
+                    *weights.objects,
                     pods.workload(endpoint, one, started, weights, namespace=namespace, script=digest),
                     pods.disruption_budget(endpoint, one, namespace=namespace),
                 ],
             )
-            replicas.node.add_dependency(*needed)
+            replicas.node.add_dependency(base)
             self.replicas[half] = replicas
             if one.role.autoscaling is not None and keda is not None and workspace is not None:
                 scaling = self._apply(id.replace("Replicas", "Scaling"), [self._scaled(one, keda, workspace)])
                 scaling.node.add_dependency(replicas, keda.authentication)
         if endpoint.router_image is not None:
-            self._apply("Router", self._router(endpoint.router_image)).node.add_dependency(*needed)
+            self._apply("Router", self._router(endpoint.router_image)).node.add_dependency(base)
 
     def _apply(self, id: str, objects: Sequence[Mapping[str, Any]]) -> eks.KubernetesManifest:
         made = eks.KubernetesManifest(
@@ -179,19 +190,21 @@ class ModelEndpoint(Construct):
     def _here(self, name: str) -> dict[str, str]:
         return {"name": name, "namespace": self._namespace}
 
-    def _placed(self, half: str, nodes: Sequence[ServingNodes], known: Types, surge: Sequence[str]) -> pods.Placed:
+    def _placed(self, half: str, nodes: Sequence[ServingNodes], known: Types, *, surge: bool) -> pods.Placed:
         role = self._endpoint.roles()[half]
         group = rules.group_of(role, nodes, known)
         assert group is not None  # FMB-120
         return pods.Placed(
             # Not that of the service: LeaderWorkerSet makes a headless one of its own name, by which pods are found.
-            name=f"{self._endpoint.name}-{half or 'server'}",
+            name="-".join(
+                (self._endpoint.name, half or "server", *(["group"] if (role.nodes_per_replica or 1) > 1 else []))
+            ),
             half=half,
             role=role,
             kind=known[group.instance_type],
             group_name=group.group_name,
             efa_interfaces=group.efa_interfaces,
-            surge=half in surge,
+            surge=surge,
         )
 
     def _scaled(self, placed: pods.Placed, keda: Keda, workspace: IMetricsWorkspace) -> Mapping[str, Any]:
@@ -205,38 +218,44 @@ class ModelEndpoint(Construct):
             authentication=keda.authentication_name,
         )
 
-    def _weights(
+    def _source(
         self,
         model_store: IModelStore | None,
         model_bucket: s3.IBucket | None,
         lustre_claim: str | None,
         lustre_path: str | None,
-    ) -> pods.Weights:
+    ) -> _Source:
+        """Where the weights are, with reading granted."""
         model = self._endpoint.model
         folder = folder_on_lustre(model, lustre_path)
         if folder is not None:
             if lustre_claim is None:
                 raise FindingsError([fault("lustre_claim", "is required with lustre_path", "name the claim")])
-            return pods.Weights(
-                name=lustre_claim,
-                path=_MOUNT,
-                mount={"name": "weights", "mountPath": _MOUNT, "subPath": folder.strip("/"), "readOnly": True},
-                volume={"name": "weights", "persistentVolumeClaim": {"claimName": lustre_claim}},
-                objects=(),
-                checked=model.store is not None,
-            )
+            return _Source(claim=lustre_claim, folder=folder.strip("/"))
         if model.store is not None and model_store is not None:
             model_store.grant_read_model(self.role, model.store)
-            return self._from_s3(model_store.bucket, model_prefix(model.store), checked=True)
-        bucket = model_bucket or s3.Bucket.from_bucket_name(self, "Bucket", model.bucket or "")
+            return _Source(bucket=model_store.bucket, folder=model_prefix(model.store))
+        bucket = model_bucket or bucket_of(self, model)
         grant_read_folder(bucket, self.role, model.prefix)
-        return self._from_s3(bucket, model.prefix, checked=False)
+        return _Source(bucket=bucket, folder=model.prefix)
 
-    def _from_s3(self, bucket: s3.IBucket, prefix: str, *, checked: bool) -> pods.Weights:
+    def _weights(self, replicas: str, source: _Source) -> pods.Weights:
+        checked = self._endpoint.model.store is not None
+        if source.bucket is not None:
+            return self._from_s3(replicas, source.bucket, source.folder, checked=checked)
+        return pods.Weights(
+            path=_MOUNT,
+            mount={"name": "weights", "mountPath": _MOUNT, "subPath": source.folder, "readOnly": True},
+            volume={"name": "weights", "persistentVolumeClaim": {"claimName": source.claim}},
+            objects=(),
+            checked=checked,
+        )
+
+    def _from_s3(self, replicas: str, bucket: s3.IBucket, prefix: str, *, checked: bool) -> pods.Weights:
         region = cdk.Stack.of(self).region
         # Kubernetes changes the source of no volume: another folder is another one.
         known = "" if cdk.Token.is_unresolved(bucket.bucket_name) else bucket.bucket_name
-        name = f"{self._endpoint.name}-{hashlib.sha256(f'{known}/{prefix}'.encode()).hexdigest()[:8]}"
+        name = f"{replicas}-{hashlib.sha256(f'{known}/{prefix}'.encode()).hexdigest()[:8]}"
         options = [f"region {region}", "read-only", *([f"prefix {prefix}"] if prefix else [])]
         volume = {
             "apiVersion": "v1",
@@ -268,13 +287,18 @@ class ModelEndpoint(Construct):
             },
         }
         return pods.Weights(
-            name=name,
             path=_MOUNT,
             mount={"name": "weights", "mountPath": _MOUNT, "readOnly": True},
             volume={"name": "weights", "persistentVolumeClaim": {"claimName": name, "readOnly": True}},
             objects=(volume, claim),
             checked=checked,
         )
+
+
+def bucket_of(scope: Construct, model: Model) -> s3.IBucket:
+    """The bucket that a model names, with the key that it is encrypted with."""
+    key = kms.Key.from_key_arn(scope, "BucketKey", model.kms_key_arn) if model.kms_key_arn else None
+    return s3.Bucket.from_bucket_attributes(scope, "Bucket", bucket_name=model.bucket or "", encryption_key=key)
 
 
 def folder_on_lustre(model: Model, lustre_path: str | None) -> str | None:

@@ -37,7 +37,6 @@ class Weights:
     """How a container gets at the weights.
 
     Attributes:
-        name: of the claim.
         path: where they lie in the container.
         mount: the server's volume mount.
         volume: its volume.
@@ -45,7 +44,6 @@ class Weights:
         checked: whether a manifest lies beside them.
     """
 
-    name: str
     path: str
     mount: Mapping[str, Any]
     volume: Mapping[str, Any]

@@ -23,6 +23,7 @@ from fmblocks.serving.settings import (
     ServingCluster,
     Tls,
 )
+from fmblocks.storage.rules import bucket_name_fault
 
 
 class ServingNodes(Protocol):
@@ -65,6 +66,12 @@ def group_names(*, training_groups: Collection[str], inference_groups: Sequence[
             yield Violation(f"inference.node_groups[{index}].name", text, "give each a name of its own")
 
 
+# Objects that every namespace, or every cluster, has.
+_TAKEN = frozenset({"default", "kubernetes"})
+# What an endpoint's objects are called after its name.
+_PARTS = r"router|check|(server|prefill|decode)(-group)?"
+
+
 @rule("FMB-119")
 def endpoint_names(*, endpoints: Sequence[Endpoint]) -> Iterator[Violation]:
     """Endpoints have names of their own."""
@@ -72,6 +79,12 @@ def endpoint_names(*, endpoints: Sequence[Endpoint]) -> Iterator[Violation]:
     for index, name in enumerate(names):
         if names.index(name) != index:
             yield Violation(f"endpoints[{index}].name", f"{name} is named twice", "give each a name of its own")
+        if name in _TAKEN:
+            yield Violation(f"endpoints[{index}].name", f"{name} is a name of Kubernetes' own", "give it another one")
+        for other in names:
+            if name.startswith(f"{other}-") and re.fullmatch(_PARTS, name.removeprefix(f"{other}-")):
+                text = f"{name} is also what a part of {other} is called"
+                yield Violation(f"endpoints[{index}].name", text, "give it another one")
 
 
 def group_of(role: Role, nodes: Sequence[ServingNodes], types: Types) -> ServingNodes | None:
@@ -153,8 +166,11 @@ def model_source(*, model: Model, model_store_given: bool, lustre_given: bool) -
     if model.path is not None and not lustre_given:
         text = f"{model.path}, and the project has no Lustre file system"
         yield Violation("model.path", text, "write storage: {lustre: …}, or use store or bucket")
-    if model.prefix and model.bucket is None:
-        yield Violation("model.prefix", "is not read without bucket", "leave it out")
+    for key in ("prefix", "kms_key_arn"):
+        if getattr(model, key) and model.bucket is None:
+            yield Violation(f"model.{key}", "is not read without bucket", "leave it out")
+    if model.bucket is not None and (wrong := bucket_name_fault(model.bucket)):
+        yield Violation("model.bucket", f"{model.bucket} {wrong}", "it looks like my-models")
     if (shape := model.kv_cache) is not None:
         heads = [name for name in ("kv_heads", "head_dim") if getattr(shape, name) is not None]
         if (shape.latent_dim is None) == (not heads) or len(heads) == 1:
@@ -221,9 +237,10 @@ def kv_cache_tiers(
     for _, role, _, kind in _roles(endpoint, nodes, types) if wants else ():
         accelerators = (role.accelerators_per_replica or 0) // (role.nodes_per_replica or 1)
         whole = (kind.memory_gib or 0) * accelerators // max(kind.accelerator_count, 1)
-        if whole and 2 * asked > whole:  # what the server itself asks for is the other half
+        # The server itself asks for half; the kubelet, the kernel and huge pages have the rest.
+        if whole and asked > (most := whole * 3 // 8):
             text = f"{asked} of the {whole:,} GiB that go with {accelerators} accelerators of {kind.name}"
-            yield Violation("kv_cache_cpu_gib", f"{text}; half of them is the most", "write less")
+            yield Violation("kv_cache_cpu_gib", f"{text}; {most} is the most", "write less")
     if wants and endpoint.prefill_decode is not None and endpoint.server is Server.VLLM:
         text = "cpu, which takes the place of what carries keys and values from prefill to decode in vLLM"
         yield Violation("kv_cache_tiers", text, "use sglang, or leave one of the two out")
@@ -250,8 +267,8 @@ def weights_fit(*, endpoint: Endpoint, nodes: Sequence[ServingNodes], types: Typ
 
 
 @rule("FMB-125")
-def autoscaling(*, endpoint: Endpoint, orchestrator: Orchestrator, metrics_collected: bool) -> Iterator[Violation]:
-    """Replicas that come and go follow a metric that somebody collects, and that is there when none runs."""
+def autoscaling(*, endpoint: Endpoint, orchestrator: Orchestrator) -> Iterator[Violation]:
+    """Replicas that come and go follow a metric that is there when none runs."""
     if endpoint.prefill_decode is not None:
         for key in ("replicas", "autoscaling"):
             if key in endpoint.model_fields_set:
@@ -264,12 +281,20 @@ def autoscaling(*, endpoint: Endpoint, orchestrator: Orchestrator, metrics_colle
         if name and counts and orchestrator.hyperpod:
             text = f"{role.autoscaling.metric if role.autoscaling else ''} does not say of which half it is on HyperPod"
             yield Violation(f"{where}autoscaling.metric", text, "write metric: query, and query")
+
+
+@rule("FMB-135")
+def metrics_are_written(
+    *, endpoint: Endpoint, orchestrator: Orchestrator, metrics_collected: bool
+) -> Iterator[Violation]:
+    """What replicas are scaled by somebody writes into the metrics workspace."""
+    for name, role in endpoint.roles().items():
         if role.autoscaling is not None and not metrics_collected:
             hint = "write observability: {collector: agents}"
             if orchestrator.hyperpod:
                 hint = "add observability to the cluster's kubernetes.hyperpod_add_ons"
             text = f"{role.autoscaling.metric} is read from the metrics workspace, and nobody writes it there"
-            yield Violation(f"{where}autoscaling", text, hint)
+            yield Violation(f"{f'prefill_decode.{name}.' if name else ''}autoscaling", text, hint)
 
 
 def _scaled(where: str, replicas: Replicas, scaling: Autoscaling | None, server: Server) -> Iterator[Violation]:
@@ -301,6 +326,8 @@ def _scaled(where: str, replicas: Replicas, scaling: Autoscaling | None, server:
         )
 
 
+# API: InferenceEndpointConfig, metrics.modelMetrics.port.
+_LEAST_PORT = 1024
 # Clients of the router that looks into the cache of each replica. Source: rule FMB-126.
 _KV_AWARE_PATH = r"/?(v1/)?completions"
 
@@ -326,6 +353,9 @@ def built_by_the_orchestrator(*, endpoint: Endpoint, orchestrator: Orchestrator)
             yield Violation(key, "is read on eks only: HyperPod's operator sets its pods up itself", "leave it out")
     if "load_balancer" in given:
         yield Violation("load_balancer", "HyperPod's operator makes one for each endpoint", "leave it out")
+    if endpoint.listens_on < _LEAST_PORT:
+        text = f"{endpoint.listens_on} is below {_LEAST_PORT}, from which on the operator reads metrics"
+        yield Violation("port", text, "let the server listen higher")
     if routed and endpoint.server is not Server.VLLM:
         key = "routing" if endpoint.routing is not None else "prefill_decode"
         text = f"is for containers of vLLM, and the server is {endpoint.server}"
@@ -359,50 +389,75 @@ _SPLIT = frozenset({"p5.48xlarge", "p5e.48xlarge", "p5en.48xlarge", "p6-b200.48x
 def split_types(
     *, endpoint: Endpoint, orchestrator: Orchestrator, nodes: Sequence[ServingNodes], types: Types
 ) -> Iterator[Violation]:
-    """HyperPod splits prefill and decode on some types."""
-    if endpoint.prefill_decode is None or not orchestrator.hyperpod:
+    """HyperPod splits prefill and decode on some types; EFA of p4d carries no keys and values."""
+    if endpoint.prefill_decode is None:
+        return
+    if not orchestrator.hyperpod:
+        for name in sorted({kind.name for _, _, _, kind in _roles(endpoint, nodes, types)}):
+            if name.startswith(("p4d.", "p4de.")):
+                text = f"the EFA of {name} has no remote writes, without which NIXL moved nothing for others"
+                yield Violation("prefill_decode", text, "take p5 or later unless you have seen it work")
         return
     for name in sorted({kind.name for _, _, _, kind in _roles(endpoint, nodes, types)} - _SPLIT):
         text = f"{name} is not listed for prefill and decode: {', '.join(sorted(_SPLIT))}"
         yield Violation("prefill_decode", text, "take one of these unless you have seen it work")
 
 
-def _taken(
+def _nodes_taken(demands: Sequence[tuple[int, int, int]], each: int) -> int:
+    """How many nodes of ``each`` accelerators replicas take, as (replicas, accelerators on a node, nodes)."""
+    whole = sum(replicas * nodes for replicas, _, nodes in demands if nodes > 1)
+    free: list[int] = []
+    # The largest first; a pod stands on one node.
+    for size in sorted(
+        (size for replicas, size, nodes in demands if nodes == 1 for _ in range(replicas)), reverse=True
+    ):
+        at = next((at for at, left in enumerate(free) if left >= size), None)
+        if at is None:
+            free.append(each - size)
+        else:
+            free[at] -= size
+    return whole + len(free)
+
+
+def _demands(
     endpoints: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types, *, most: bool
-) -> Iterator[tuple[ServingNodes, float, list[str]]]:
-    """How many nodes of each group endpoints take, at least or at most, and which endpoints."""
+) -> Iterator[tuple[ServingNodes, int, list[tuple[int, int, int]], list[str]]]:
+    """By group the accelerators of a node, what endpoints ask for at least or at most, and which endpoints."""
     for group in nodes:
-        taken, names = 0.0, []
+        kind = types.get(group.instance_type)
+        if kind is None or not kind.accelerator_count:
+            continue
+        found, names = [], set()
         for endpoint in endpoints:
-            for _, role, found, kind in _roles(endpoint, nodes, types):
-                if found is group and kind.accelerator_count:
+            for _, role, of_role, _ in _roles(endpoint, nodes, types):
+                spread = role.nodes_per_replica or 1
+                size = (role.accelerators_per_replica or 0) // spread
+                if of_role is group and 0 < size <= kind.accelerator_count:
                     replicas = role.replicas.max if most else role.replicas.min
-                    taken += replicas * (role.accelerators_per_replica or 0) / kind.accelerator_count
-                    names.append(endpoint.name)
-        yield group, taken, sorted(set(names))
+                    found.append((min(replicas, group.count + 1), size, spread))
+                    names.add(endpoint.name)
+        yield group, kind.accelerator_count, found, sorted(names)
 
 
-def halves_with_room(
-    endpoints: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types
-) -> dict[str, list[str]]:
-    """By endpoint its halves for which a new replica fits beside all others, while an update goes on."""
-    left = {group.group_name: group.count - taken for group, taken, _ in _taken(endpoints, nodes, types, most=True)}
-    return {
-        endpoint.name: [
-            half
-            for half, role, group, kind in _roles(endpoint, nodes, types)
-            if left[group.group_name] >= (role.accelerators_per_replica or 0) / max(kind.accelerator_count, 1)
+def has_room(endpoint: Endpoint, among: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types) -> bool:
+    """Whether one more replica of an endpoint, or of each of its halves, fits beside all that may run."""
+    for group, each, demands, _ in _demands(among, nodes, types, most=True):
+        more = [
+            (1, (role.accelerators_per_replica or 0) // (role.nodes_per_replica or 1), role.nodes_per_replica or 1)
+            for _, role, of_role, _ in _roles(endpoint, nodes, types)
+            if of_role is group
         ]
-        for endpoint in endpoints
-    }
+        if more and _nodes_taken([*demands, *more], each) > group.count:
+            return False
+    return True
 
 
 @rule("FMB-128")
 def replicas_fit(*, endpoints: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types) -> Iterator[Violation]:
     """The nodes have accelerators for the replicas that always run."""
-    for group, taken, names in _taken(endpoints, nodes, types, most=False):
-        if taken > group.count:
-            text = f"{', '.join(names)} take {taken:g} nodes of {group.group_name} at least, which has {group.count}"
+    for group, each, demands, names in _demands(endpoints, nodes, types, most=False):
+        if (taken := _nodes_taken(demands, each)) > group.count:
+            text = f"{', '.join(names)} take {taken} nodes of {group.group_name} at least, which has {group.count}"
             yield Violation("endpoints", text, "write fewer replicas, or more nodes")
 
 
@@ -411,10 +466,11 @@ def most_replicas_fit(
     *, endpoints: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types
 ) -> Iterator[Violation]:
     """Replicas that scaling adds find nodes, too."""
-    for group, taken, names in _taken(endpoints, nodes, types, most=True):
-        least = next(number for other, number, _ in _taken(endpoints, nodes, types, most=False) if other is group)
-        if least <= group.count < taken:
-            text = f"{', '.join(names)} take {taken:g} nodes of {group.group_name} at most, which has {group.count}"
+    least = {group.group_name: demands for group, _, demands, _ in _demands(endpoints, nodes, types, most=False)}
+    for group, each, demands, names in _demands(endpoints, nodes, types, most=True):
+        taken = _nodes_taken(demands, each)
+        if _nodes_taken(least[group.group_name], each) <= group.count < taken:
+            text = f"{', '.join(names)} take {taken} nodes of {group.group_name} at most, which has {group.count}"
             yield Violation("endpoints", text, "lower replicas.max, or raise the count")
 
 
@@ -448,6 +504,9 @@ def certificate(*, tls: Tls | None, orchestrator: Orchestrator, region: str | No
     if found is None:
         hint = "it looks like arn:aws:acm:<region>:<account>:certificate/<id>"
         yield Violation("tls.certificate_arn", f"{tls.certificate_arn} is not the ARN of a certificate", hint)
+    elif orchestrator.hyperpod and not tls.certificate_arn.startswith("arn:aws:"):
+        text = f"{tls.certificate_arn} is of a partition that HyperPod's operator does not take"
+        yield Violation("tls.certificate_arn", text, "leave tls out: the operator makes a certificate")
     elif region is not None and found["region"] != region:
         text = f"the certificate is of {found['region']}, the load balancer of {region}"
         yield Violation("tls.certificate_arn", text, "use one of the same Region")
@@ -467,6 +526,17 @@ def certificate(*, tls: Tls | None, orchestrator: Orchestrator, region: str | No
             )
 
 
+_VARIABLE = r"[-._a-zA-Z][-._a-zA-Z0-9]*"
+
+
+@rule("FMB-136")
+def variables(*, environment: Mapping[str, str]) -> Iterator[Violation]:
+    """Variables have names that Kubernetes takes."""
+    for name in environment:
+        if not re.fullmatch(_VARIABLE, name):
+            yield Violation(f"environment.{name}", f"{name} is no name of a variable", "letters, digits and _")
+
+
 # Over all endpoints of a cluster.
 ENDPOINTS = ("FMB-119", "FMB-128", "FMB-129")
 # Of one.
@@ -481,5 +551,7 @@ ENDPOINT = (
     "FMB-127",
     "FMB-131",
     "FMB-132",
+    "FMB-135",
+    "FMB-136",
 )
 INFERENCE = ("FMB-117", "FMB-130")

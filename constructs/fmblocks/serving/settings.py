@@ -128,6 +128,7 @@ class Model(Settings):
     ] = None
     bucket: Annotated[Text | None, Field(description="a bucket of yours, in the project's Region")] = None
     prefix: Annotated[Text, AfterValidator(canonical_prefix), Field(description="in bucket")] = ""
+    kms_key_arn: Annotated[Text | None, Field(description="that bucket is encrypted with; default: S3's own")] = None
     parameters_billion: Annotated[Number | None, Field(gt=0, description="of the whole model; default: unknown")] = None
     precision: Annotated[Precision, AnyCase, Field(description="of the weights")] = Precision.BF16
     kv_cache: Annotated[KvCache | None, Field(description="for the size of a token; default: unknown")] = None
@@ -259,7 +260,7 @@ class Endpoint(Settings):
     ] = False
     invocation_path: Annotated[Text, Field(description="that clients of HyperPod call")] = "v1/chat/completions"
     health_path: Annotated[Text, Field(description="that answers 200 once the model is loaded")] = "/health"
-    port: Annotated[WholeNumber | None, Field(description="default: the server's")] = None
+    port: Annotated[WholeNumber | None, Field(ge=1, le=65535, description="default: the server's")] = None
     gdrcopy: Annotated[
         bool, Field(description="on eks, give /dev/gdrdrv to the server; nodes without the driver start no pod then")
     ] = False

@@ -295,7 +295,6 @@ _STAYS = {
     "PersistentVolumeClaim": ("accessModes", "storageClassName", "volumeName", "volumeMode", "resources"),
     "DaemonSet": ("selector",),
     "Deployment": ("selector",),
-    "InferenceEndpointConfig": ("intelligentRoutingSpec",),
 }
 
 
@@ -310,9 +309,15 @@ def check_change(old: dict[str, Any] | None, new: dict[str, Any]) -> None:
     if old is None:
         return
     kind, _, name = _name(new)
+    if kind == "InferenceEndpointConfig" and _is_routed(old) != _is_routed(new):
+        raise ValueError(f'The {kind} "{name}" is invalid: intelligentRoutingSpec cannot be added or taken away')
     for part in _STAYS.get(kind, ()):
         if old["spec"].get(part) != new["spec"].get(part):
             raise ValueError(f'The {kind} "{name}" is invalid: spec.{part}: Forbidden: is immutable after creation')
+
+
+def _is_routed(endpoint: dict[str, Any]) -> bool:
+    return bool((endpoint["spec"].get("intelligentRoutingSpec") or {}).get("enabled"))
 
 
 def _check_manifest(properties: Properties) -> None:

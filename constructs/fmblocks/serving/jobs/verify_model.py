@@ -39,6 +39,15 @@ def wrong(folder: str, name: str, told: dict[str, object]) -> str | None:
     return None
 
 
+def present(folder: str) -> list[str]:
+    """Every file below a folder, save hidden ones: servers load what they find."""
+    found = []
+    for place, folders, names in os.walk(folder):
+        folders[:] = [one for one in folders if not one.startswith(".")]
+        found += [os.path.relpath(os.path.join(place, one), folder) for one in names if not one.startswith(".")]
+    return [one.replace(os.sep, "/") for one in found]
+
+
 def main(folder: str) -> int:
     """Check every file; 0 when all are as the manifest says."""
     try:
@@ -52,9 +61,12 @@ def main(folder: str) -> int:
         return 1
     with ThreadPoolExecutor(min(32, os.cpu_count() or 1)) as pool:
         found = [text for text in pool.map(lambda one: wrong(folder, one, files[one]), sorted(files)) if text]
+    strange = sorted(set(present(folder)) - set(files) - {NAME})
+    wrongs = len(found)
+    found += [f"{one}: is not in the manifest" for one in strange]
     for text in found:
         print(text, file=sys.stderr)
-    print(f"{folder}: {len(files) - len(found)} of {len(files)} files are as the manifest says")
+    print(f"{folder}: {len(files) - wrongs} of {len(files)} files are as the manifest says")
     return 1 if found else 0
 
 
