@@ -7,7 +7,7 @@ import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import aws_cdk as cdk
 import pytest
@@ -57,7 +57,9 @@ def test_every_type_of_the_examples_has_a_handler(
             used |= {found["Type"] for found in json.loads(template.read_text())["Resources"].values()}
     custom = {kind for kind in used if kind.startswith("Custom::")}
     applied = {f"Custom::AWSCDK-EKS-{kind}" for kind in ("HelmChart", "KubernetesObjectValue", "KubernetesResource")}
-    ours = {f"Custom::{kind}" for kind in ("DefaultSecurityGroupLock", "HyperPodReady", "LifecycleBundle")}
+    ours = {
+        f"Custom::{kind}" for kind in ("DefaultSecurityGroupLock", "EmptiedBucket", "HyperPodReady", "LifecycleBundle")
+    }
     assert custom == ours | applied
     assert (used - custom) | applied <= supported  # CDK's own handlers would run tools of the host
 
@@ -221,52 +223,61 @@ def with_spec(document: dict[str, Any], **keys: Any) -> dict[str, Any]:
     return {**document, "spec": {**document["spec"], **keys}}
 
 
-@pytest.mark.parametrize(
-    ("document", "charts", "said"),
-    [
-        (GROUP, ["lws"], None),
-        (GROUP, [], "ensure CRDs are installed first"),
-        (with_spec(GROUP, startup="x"), ["lws"], "LeaderWorkerSet/chat is invalid: spec: "),
-        (
-            with_spec(GROUP, leaderWorkerTemplate={"workerTemplate": {"spec": {**CONTAINERS, "hostNetwrok": True}}}),
-            ["lws"],
-            "Pod/chat is invalid: spec: ",
-        ),
-        (SERVED, [INFERENCE], None),
-        (with_spec(SERVED, tolerations=[]), [INFERENCE], "InferenceEndpointConfig/chat is invalid: spec: "),
-        (with_spec(SERVED, pdSpec={"prefillSpec": {}}), [INFERENCE], "'decodingSpec' is a required property"),
-        (
-            with_spec(SERVED, intelligentRoutingSpec={"routingStrategy": "random"}),
-            [INFERENCE],
-            "'random' is not one of",
-        ),
-        (with_spec(SERVED, instanceType="ml.p5.48xlarge", nodeAffinity={}), [INFERENCE], "should not be valid under"),
-        (with_spec(SERVED, kubernetes={"volumes": [{"nmae": "x"}]}), [INFERENCE], "Pod/chat is invalid: spec.volumes"),
-        (POD, [], None),
-        ({**POD, "spec": {**CONTAINERS, "hostNetwrok": True}}, [], "Pod/a is invalid: spec: "),
-        ({**POD, "kind": "Pood"}, [], 'no matches for kind "Pood" in version "v1"'),
-        ({**POD, "apiVersion": "example.com/v1"}, [], 'no matches for kind "Pod" in version "example.com/v1"'),
-        (QUEUE, [], "ensure CRDs are installed first"),
-        (QUEUE, ["karpenter"], "ensure CRDs are installed first"),
-        (QUEUE, ["kueue"], None),
-        ({**QUEUE, "spec": {"clusterQueues": "x"}}, ["kueue"], "LocalQueue/training is invalid: spec: "),
-        ({**QUEUE, "kind": "Cohort"}, ["kueue"], 'no matches for kind "Cohort"'),
-        ({**QUEUE, "apiVersion": "kueue.x-k8s.io/v1beta1"}, ["kueue"], "no matches for kind"),
-    ],
-)
-def test_objects_are_checked_strictly(
-    in_server: Callable[[str], Any], document: dict[str, Any], charts: list[str], said: str | None
-) -> None:
+OBJECTS: list[tuple[dict[str, Any], list[str], str | None]] = [
+    (GROUP, ["lws"], None),
+    (GROUP, [], "ensure CRDs are installed first"),
+    (with_spec(GROUP, startup="x"), ["lws"], "LeaderWorkerSet/chat is invalid: spec: "),
+    (
+        with_spec(GROUP, leaderWorkerTemplate={"workerTemplate": {"spec": {**CONTAINERS, "hostNetwrok": True}}}),
+        ["lws"],
+        "Pod/chat is invalid: spec: ",
+    ),
+    (SERVED, [INFERENCE], None),
+    (with_spec(SERVED, tolerations=[]), [INFERENCE], "InferenceEndpointConfig/chat is invalid: spec: "),
+    (with_spec(SERVED, pdSpec={"prefillSpec": {}}), [INFERENCE], "'decodingSpec' is a required property"),
+    (
+        with_spec(SERVED, intelligentRoutingSpec={"routingStrategy": "random"}),
+        [INFERENCE],
+        "'random' is not one of",
+    ),
+    (with_spec(SERVED, instanceType="ml.p5.48xlarge", nodeAffinity={}), [INFERENCE], "should not be valid under"),
+    (with_spec(SERVED, kubernetes={"volumes": [{"nmae": "x"}]}), [INFERENCE], "Pod/chat is invalid: spec.volumes"),
+    (POD, [], None),
+    ({**POD, "spec": {**CONTAINERS, "hostNetwrok": True}}, [], "Pod/a is invalid: spec: "),
+    ({**POD, "kind": "Pood"}, [], 'no matches for kind "Pood" in version "v1"'),
+    ({**POD, "apiVersion": "example.com/v1"}, [], 'no matches for kind "Pod" in version "example.com/v1"'),
+    (QUEUE, [], "ensure CRDs are installed first"),
+    (QUEUE, ["karpenter"], "ensure CRDs are installed first"),
+    (QUEUE, ["kueue"], None),
+    ({**QUEUE, "spec": {"clusterQueues": "x"}}, ["kueue"], "LocalQueue/training is invalid: spec: "),
+    ({**QUEUE, "kind": "Cohort"}, ["kueue"], 'no matches for kind "Cohort"'),
+    ({**QUEUE, "apiVersion": "kueue.x-k8s.io/v1beta1"}, ["kueue"], "no matches for kind"),
+]
+
+
+@pytest.fixture(scope="module")
+def about_objects(in_server: Callable[[str], Any]) -> list[str | None]:
+    """What the server says of each object, from one start of it."""
+    return cast(
+        "list[str | None]",
+        in_server(f"""
+said = []
+for document, charts in {[(document, charts) for document, charts, _ in OBJECTS]!r}:
+    try:
+        kubernetes_types.check_object(document, "1.35", charts)
+        said.append(None)
+    except ValueError as error:
+        said.append(str(error))
+print(json.dumps(said))
+"""),
+    )
+
+
+@pytest.mark.parametrize("at", range(len(OBJECTS)))
+def test_objects_are_checked_strictly(about_objects: list[str | None], at: int) -> None:
     """An unknown field fails, and so does a kind whose schema nobody named."""
-    code = f"""
-try:
-    kubernetes_types.check_object({document!r}, "1.35", {charts!r})
-    print(json.dumps(None))
-except ValueError as error:
-    print(json.dumps(str(error)))
-"""
-    found = in_server(code)
-    assert found is None if said is None else said in found
+    said, found = OBJECTS[at][2], about_objects[at]
+    assert found is None if said is None else found is not None and said in found
 
 
 def test_a_chart_comes_from_a_place_in_a_version(in_server: Callable[[str], Any]) -> None:
@@ -337,39 +348,44 @@ OPERATOR = {
 }
 
 
-@pytest.mark.parametrize(
-    ("values", "there", "charts", "said"),
-    [
-        ({}, None, [], None),
-        ({}, ["cert-manager"], [], "metrics-server, aws-mountpoint-s3-csi-driver, aws-fsx-csi-driver is missing"),
-        (
-            {"executionRoleArn": "arn:aws:iam::111122223333:role/Mine"},
-            None,
-            [],
-            "does not begin SageMakerHyperPodInference",
-        ),
-        ({"tlsCertificateS3Bucket": "mine"}, None, [], "writes to hyperpod-tls"),
-        ({"kedaa": {}}, None, [], "is not supported: kedaa"),
-        ({}, None, ["keda"], "another one is installed already"),
-        ({"keda": {"enabled": False}}, None, ["keda"], None),
-    ],
-)
-def test_the_inference_operator_refuses_what_its_guide_says(
-    in_server: Callable[[str], Any],
-    values: dict[str, Any],
-    there: list[str] | None,
-    charts: list[str],
-    said: str | None,
-) -> None:
-    code = f"""
-there = {there!r} or list(kubernetes_types._INFERENCE_NEEDS)
-kubernetes_types._add_ons_of = lambda cluster: there
-kubernetes_types.charts_of = lambda cluster: {charts!r}
-try:
-    kubernetes_types._check_inference("demo", { ({**OPERATOR, **values})!r})
-    print(json.dumps(None))
-except ValueError as error:
-    print(json.dumps(str(error)))
-"""
-    found = in_server(code)
-    assert found is None if said is None else said in found
+CONFIGURED: list[tuple[dict[str, Any], list[str] | None, list[str], str | None]] = [
+    ({}, None, [], None),
+    ({}, ["cert-manager"], [], "metrics-server, aws-mountpoint-s3-csi-driver, aws-fsx-csi-driver is missing"),
+    (
+        {"executionRoleArn": "arn:aws:iam::111122223333:role/Mine"},
+        None,
+        [],
+        "does not begin SageMakerHyperPodInference",
+    ),
+    ({"tlsCertificateS3Bucket": "mine"}, None, [], "writes to hyperpod-tls"),
+    ({"kedaa": {}}, None, [], "is not supported: kedaa"),
+    ({}, None, ["keda"], "another one is installed already"),
+    ({"keda": {"enabled": False}}, None, ["keda"], None),
+]
+
+
+@pytest.fixture(scope="module")
+def about_operators(in_server: Callable[[str], Any]) -> list[str | None]:
+    """What the server says of each configuration of the inference operator."""
+    told = [({**OPERATOR, **values}, there, charts) for values, there, charts, _ in CONFIGURED]
+    return cast(
+        "list[str | None]",
+        in_server(f"""
+said = []
+for values, there, charts in {told!r}:
+    kubernetes_types._add_ons_of = lambda cluster: there or list(kubernetes_types._INFERENCE_NEEDS)
+    kubernetes_types.charts_of = lambda cluster: charts
+    try:
+        kubernetes_types._check_inference("demo", values)
+        said.append(None)
+    except ValueError as error:
+        said.append(str(error))
+print(json.dumps(said))
+"""),
+    )
+
+
+@pytest.mark.parametrize("at", range(len(CONFIGURED)))
+def test_the_inference_operator_refuses_what_its_guide_says(about_operators: list[str | None], at: int) -> None:
+    said, found = CONFIGURED[at][3], about_operators[at]
+    assert found is None if said is None else found is not None and said in found
