@@ -20,6 +20,7 @@ from fmblocks.findings import RULES, Severity
 from fmblocks.governance import rules as governance_rules
 from fmblocks.network import rules as network_rules
 from fmblocks.project import PROJECT_ONLY
+from fmblocks.serving import rules as serving_rules
 from fmblocks.storage import rules as storage_rules
 from fmblocks_stacks.app import UNBUILT
 from tests.stacks.conftest import EXAMPLES
@@ -216,6 +217,19 @@ def test_the_app_of_hyperpod_with_eks_synthesizes(
     assert any("hyperpod" in json.dumps(one["Properties"]).lower() for one in charts)
 
 
+def test_the_app_of_serving_synthesizes(
+    root: Path, tmp_path: Path, installed: Path, cdk_context: dict[str, Any]
+) -> None:
+    """The same of docs/serving.md."""
+    (app,) = re.findall(r"```python\n(.*?)```", (root / "docs/serving.md").read_text(), re.DOTALL)
+    (tmp_path / "app.py").write_text(app)
+    found = run(tmp_path, tmp_path / "out", {**cdk_context}, PYTHONPATH=str(installed))
+    assert found.returncode == 0, found.stderr
+    assert "[FMB" not in found.stderr, found.stderr
+    made = (tmp_path / "out/Mine.template.json").read_text()
+    assert "llama-70b/v1/*" in made
+
+
 def test_every_warning_of_what_is_built_is_told_at_synth_too() -> None:
     """By the construct it is about, or beside FoundationStack: whoever deploys does not run `validate`."""
     at_constructs = {
@@ -235,6 +249,7 @@ def test_every_warning_of_what_is_built_is_told_at_synth_too() -> None:
         *network_rules.RULES,
         *storage_rules.LUSTRE_CONSTRUCT,
         *storage_rules.ASSOCIATION_CONSTRUCT,
+        *serving_rules.ENDPOINT,
     }
     reached = {
         *cluster_rules.GROUP,
@@ -255,6 +270,9 @@ def test_every_warning_of_what_is_built_is_told_at_synth_too() -> None:
         *storage_rules.LUSTRE_PROJECT,
         *storage_rules.CLIENTS,
         *governance_rules.RULES,
+        *serving_rules.INFERENCE,
+        *serving_rules.ENDPOINTS,
+        *serving_rules.ENDPOINT,
     }
     warned = {id for id in reached if RULES[id].severity is Severity.WARNING}
     of_later = {"HP-28"}  # of HyperPod with EKS
