@@ -81,6 +81,7 @@ if TYPE_CHECKING:
     from fmblocks.compute.settings import Profile as Profile
     from fmblocks.findings import Finding as Finding
     from fmblocks.findings import FindingsError as FindingsError
+    from fmblocks.governance.project_budget import ProjectBudget as ProjectBudget
     from fmblocks.governance.project_key import ProjectKey as ProjectKey
     from fmblocks.governance.settings import Preemption
     from fmblocks.governance.settings import Sharing as Sharing
@@ -129,6 +130,7 @@ if TYPE_CHECKING:
     from fmblocks.storage.settings import StorageType as StorageType
 
 _HOMES = {
+    "ProjectBudget": "governance.project_budget",
     "CertificatesBucket": "serving.certificates_bucket",
     "Endpoint": "serving.settings",
     "HyperPodModelEndpoint": "serving.hyperpod_model_endpoint",
@@ -351,6 +353,7 @@ __all__ = [
     "PrivateSubnet",
     "Profile",
     "Project",
+    "ProjectBudget",
     "ProjectKey",
     "QuotaOfType",
     "ReadCacheSizingMode",

@@ -32,7 +32,7 @@ from fmblocks.compute import rules as compute_rules
 from fmblocks.document import Document, Location, path_text, read
 from fmblocks.findings import RULES, Finding, FindingsError, Severity, check, not_a_member
 from fmblocks.governance import rules as governance_rules
-from fmblocks.governance.settings import Access, Account, Priority, Suppression, Team
+from fmblocks.governance.settings import Access, Account, Budget, Priority, Suppression, Team
 from fmblocks.network import rules as network_rules
 from fmblocks.network.addresses import parse_cidr, slots
 from fmblocks.network.settings import Network
@@ -50,8 +50,8 @@ from fmblocks.storage.settings import Lustre, Storage
 PROJECT_RULES = frozenset({"FMB-11", "FMB-22"})
 # What only the project file can be wrong about: no construct says it again.
 PROJECT_ONLY = PROJECT_RULES | {
-    "FSX-16", "FSX-29", "HP-22", "HP-29", "NET-06", "FMB-102", "FMB-107", "FMB-114", "FMB-129", "FMB-76", "FMB-86", "FMB-92",
-    "REG-02",
+    "FSX-16", "FSX-29", "HP-22", "HP-29", "NET-06", "FMB-102", "FMB-107", "FMB-114", "FMB-129", "FMB-76", "FMB-86",
+    "FMB-92", "REG-02",
 }  # fmt: skip
 _LATER = "this version does not build it yet: leave the key out"
 
@@ -65,7 +65,6 @@ class Project(Settings):
 
     FOREIGN: ClassVar = {
         "foundation": _LATER,
-        "budget": _LATER,
         "project": "the key is name",
         "fleets": "write training: {node_groups: […]}",
         "fsx": "write storage: {lustre: …}",
@@ -85,6 +84,7 @@ class Project(Settings):
     teams: Annotated[tuple[Team, ...], Field(description="quotas (Kubernetes), accounts (Slurm)")] = ()
     priorities: Annotated[tuple[Priority, ...], Field(description="of work, on Kubernetes")] = ()
     observability: Observability = Observability()
+    budget: Annotated[Budget | None, Field(description="what the project may cost; default: nobody is told")] = None
     catalog: Annotated[tuple[CatalogEntry, ...], Field(description="instance types to add or to correct")] = ()
     suppress: Annotated[tuple[Suppression, ...], Field(description="rules this project does without")] = ()
 
@@ -218,6 +218,9 @@ def _check(project: Project, folder: Path, now: datetime | None, charts: Path) -
             yield replace(finding, path=places.get(finding.path, finding.path))
     yield from check(network_rules.WHOLE, network)
     yield from check(governance_rules.RULES, {"tags": project.tags, "suppress": project.suppress})
+    if (budget := project.budget) is not None:
+        told = {**_fields(budget), "tagged": project.training is not None or project.inference is not None}
+        yield from check(governance_rules.BUDGET, told, path="budget")
     prometheus = _fields(project.observability.prometheus)
     yield from check(observability_rules.RULES, prometheus, path="observability.prometheus")
     watched = {

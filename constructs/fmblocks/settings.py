@@ -109,3 +109,5 @@ def _name(value: str) -> str:
 
 
 Name = Annotated[Text, AfterValidator(_name), WithJsonSchema({"type": "string", "pattern": _NAME})]
+
+Email = Annotated[Text, AfterValidator(spelled(r"[^@\s]+@[^@\s]+\.[^@\s]+", "an e-mail address"))]

@@ -12,6 +12,7 @@ from constructs import Construct
 
 from fmblocks.cluster.lifecycle_bundle import LifecycleBundle
 from fmblocks.cluster.settings import Cluster
+from fmblocks.governance.project_budget import ProjectBudget
 from fmblocks.observability.metrics_workspace import IMetricsWorkspace, MetricsWorkspace
 from fmblocks.project import Project
 from fmblocks.storage.lustre_file_system import ILustreFileSystem, LustreFileSystem
@@ -41,6 +42,13 @@ class ClusterStack(cdk.Stack):
         self.node.set_context("fmblocks:catalog", [entry.row() for entry in project.catalog])
         self._project = project
         self._foundation = Subscriber(self, foundation=project.name)
+
+    def _budget(self) -> None:
+        """What the project may cost, over what carries its tag."""
+        if (budget := self._project.budget) is not None:
+            ProjectBudget(
+                self, "Budget", monthly_usd=budget.monthly_usd, email=budget.email, tag_value=self._project.name
+            )
 
     def _primary_subnet(self) -> ec2.ISubnet:
         zone = self._project.network.primary

@@ -84,6 +84,8 @@ class InferenceStack(ClusterStack):
         env: cdk.Environment | None = None,
     ) -> None:
         super().__init__(scope, id, project=project, purpose="endpoints of models", stack_name=stack_name, env=env)
+        if project.training is None:
+            self._budget()
         wanted = project.serving_cluster
         assert wanted is not None  # FMB-117
         self._inference, self._wanted = inference, wanted

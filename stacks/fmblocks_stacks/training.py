@@ -51,6 +51,7 @@ class TrainingStack(ClusterStack):
         env: cdk.Environment | None = None,
     ) -> None:
         super().__init__(scope, id, project=project, purpose="training cluster", stack_name=stack_name, env=env)
+        self._budget()
         self._subnet, self._efa_group = self._primary_subnet(), self._fabric()
         if training.orchestrator is Orchestrator.EC2:
             names = {}

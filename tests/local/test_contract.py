@@ -74,6 +74,7 @@ def test_we_register_nothing_that_no_example_uses(in_server: Callable[[str], Any
     )
     assert ours == {
         "AWS::APS::Workspace",
+        "AWS::Budgets::Budget",
         "AWS::EC2::CapacityReservation",
         "AWS::EC2::EIP",
         "AWS::EC2::FlowLog",

@@ -882,3 +882,24 @@ def test_a_slash_at_the_end_changes_nothing(synthesize: Synthesize, tmp_path: Pa
         return synthesize(file).foundation
 
     assert foundation("/data", "raw") == foundation("/data/", "raw/") == foundation("/data", "/raw/")
+
+
+def test_a_budget_counts_what_carries_the_projects_tag(large: Synthesized) -> None:
+    """With another filter it would count nothing, or the whole account."""
+    (budget,) = [one["Properties"] for one in of_type(large.training, "AWS::Budgets::Budget").values()]
+    (cluster,) = [one["Properties"] for one in of_type(large.training, "AWS::SageMaker::Cluster").values()]
+    (value,) = [tag["Value"] for tag in cluster["Tags"] if tag["Key"] == "fmblocks:project"]
+    assert budget["Budget"]["CostFilters"] == {"TagKeyValue": [f"user:fmblocks:project${value}"]}
+    assert budget["Budget"]["BudgetLimit"] == {"Amount": 1500000, "Unit": "USD"}
+    told = [
+        (one["Notification"]["NotificationType"], one["Notification"]["Threshold"])
+        for one in budget["NotificationsWithSubscribers"]
+    ]
+    assert told == [("ACTUAL", 80), ("ACTUAL", 100), ("FORECASTED", 100)]
+    addresses = {person["Address"] for one in budget["NotificationsWithSubscribers"] for person in one["Subscribers"]}
+    assert addresses == {"finance@example.com"}
+
+
+def test_one_budget_for_a_project(synthesized: Synthesized) -> None:
+    found = [id for template in synthesized.templates.values() for id in of_type(template, "AWS::Budgets::Budget")]
+    assert len(found) <= 1

@@ -183,7 +183,7 @@ def test_all_shape_errors_are_said_at_once_in_order(project_file: Write) -> None
 
 
 def test_empty_later_keys_ask_for_nothing(project_file: Write) -> None:
-    assert said(project_file, SMALLEST + "teams: []\ncatalog: []\nsuppress: []\nbudget: {}\n") == ""
+    assert said(project_file, SMALLEST + "teams: []\ncatalog: []\nsuppress: []\nfoundation: []\n") == ""
 
 
 def test_scripts_start_from_the_project_file(project_file: Write, tmp_path: Path) -> None:

@@ -584,6 +584,11 @@ STANDS = {
 }
 
 
+def budget(*names: str, **more: Any) -> dict[str, Any]:
+    email = tuple(f"{name}@example.com" for name in names or "a")
+    return {"monthly_usd": 1000.0, "email": email, "tagged": True, **more}
+
+
 def served(
     *nodes: tuple[str, str, int, int],
     zones: Mapping[str, str] | None = None,
@@ -676,6 +681,11 @@ ROUTED = {"prefill_decode": SPLIT, "router_image": "a/r:v1"}
 
 CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-84", closed(serving=True, **MIRRORED), closed(serving=True), "training.kubernetes.chart_registry: is not given, and a closed network reaches no public charts"),
+    ("FMB-137", budget(), budget(monthly_usd=0.0), "monthly_usd: 0 is no limit"),
+    ("FMB-137", budget(*"abcdefghij"), budget(*"abcdefghijk"), "email: 11 addresses: a budget tells 1 to 10"),
+    ("FMB-137", budget("a"), {**budget(), "email": ()}, "email: 0 addresses"),
+    ("FMB-137", budget("a", "b"), budget("a", "b", "a"), "email[2]: a@example.com is named twice"),
+    ("FMB-137", budget(), budget(tagged=False), "is given, and neither training nor inference"),
     ("FMB-117", ground(), ground(orchestrator="pcs"), "orchestrator: pcs runs no endpoints"),
     ("FMB-117", ground("training", "eks", "eks"), ground("training", "eks", "hyperpod-slurm"), "cluster: training, but training.orchestrator is hyperpod-slurm"),
     ("FMB-117", ground("training", "eks", "hyperpod-eks", "endpoints"), ground("training"), "cluster: training, which is not given"),

@@ -242,6 +242,21 @@ def priorities_fit(*, priorities: Sequence[Priority], task_governance: bool) -> 
             yield Violation(f"priorities[{at}].weight", text, "100 goes first")
 
 
+@rule("FMB-137")
+def budget_fits(*, monthly_usd: float, email: Sequence[str], tagged: bool) -> Iterator[Violation]:
+    """A budget has a limit, one to ten addresses, and something that bills."""
+    if monthly_usd <= 0:
+        yield Violation("monthly_usd", f"{monthly_usd:g} is no limit", "write more than 0")
+    if not 1 <= len(email) <= 10:
+        yield Violation("email", f"{len(email)} addresses: a budget tells 1 to 10", "name a list's address")
+    for at, address in enumerate(email):
+        if list(email).index(address) != at:
+            yield Violation(f"email[{at}]", f"{address} is named twice", "name each once")
+    if not tagged:
+        yield Violation("", "is given, and neither training nor inference", "leave it out, or write one of the two")
+
+
+BUDGET = ("FMB-137",)
 RULES = ("FMB-10", "FMB-21")
 # What teams, users and priorities are.
 PEOPLE = ("FMB-103", "FMB-104", "FMB-105", "FMB-106")

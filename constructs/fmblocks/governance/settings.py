@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 from pydantic_core import PydanticCustomError
 
 from fmblocks.catalog import normalise
-from fmblocks.settings import AnyCase, Name, Settings, Text, WholeNumber
+from fmblocks.settings import AnyCase, Email, Name, Number, Settings, Text, WholeNumber
 
 _ACCOUNT = r"^\d{12}$"
 
@@ -28,6 +28,22 @@ class Suppression(Settings):
 
     rule: Text
     reason: Annotated[Text, Field(description="why the rule does not matter here; it is printed with the plan")]
+
+
+class Budget(Settings):
+    """What the project may cost, and who hears of it."""
+
+    FOREIGN: ClassVar = {
+        "amount": "the key is monthly_usd",
+        "limit": "the key is monthly_usd",
+        "monthly_limit_usd": "the key is monthly_usd",
+        "currency": "budgets are in USD: leave the key out",
+        "emails": "the key is email",
+        "thresholds": "it is told at 80 and 100 per cent and by forecast: leave the key out",
+    }
+
+    monthly_usd: Annotated[Number, Field(description="US dollars a month")]
+    email: Annotated[tuple[Email, ...], Field(description="up to ten addresses")]
 
 
 class Sharing(StrEnum):

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar
 from pydantic import AfterValidator, Field
 from pydantic_core import PydanticCustomError
 
-from fmblocks.settings import AnyCase, Settings, Text, WholeNumber, spelled
+from fmblocks.settings import AnyCase, Email, Settings, Text, WholeNumber
 
 # Prometheus's own form: 1d12h, 30s, 5m. Source: Prometheus documentation, *Configuration*, <duration>.
 _UNITS = {"y": 31536000, "w": 604800, "d": 86400, "h": 3600, "m": 60, "s": 1, "ms": 0.001}
@@ -30,7 +30,6 @@ def _duration(value: str) -> str:
 
 
 Duration = Annotated[Text, AfterValidator(_duration)]
-Email = Annotated[Text, AfterValidator(spelled(r"[^@\s]+@[^@\s]+\.[^@\s]+", "an e-mail address"))]
 
 
 # Pods that carry it are scraped at their port of that name, whoever made them.

@@ -271,6 +271,7 @@ TYPES = (
     SchemaType("AWS::RDS::DBClusterParameterGroup", lambda: f"parameters-{unique(12)}", _nothing),
     SchemaType("AWS::RDS::DBCluster", lambda: f"cluster-{unique(12)}", _database),
     SchemaType("AWS::RDS::DBInstance", lambda: f"instance-{unique(12)}", _database_instance),
+    SchemaType("AWS::Budgets::Budget", lambda: f"budget-{unique(12)}", _nothing),
     SchemaType("AWS::APS::Workspace", lambda: _arn("aps", f"workspace/ws-{unique(12)}"), _workspace),
 )
 
