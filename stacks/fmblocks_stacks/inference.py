@@ -308,12 +308,14 @@ class KubernetesEndpoints(Construct):
                 keda=keda,
                 workspace=workspace,
                 # On the cluster of training jobs may have the room.
-                surge=ground.own and has_room(one, endpoints, nodes, project.instance_types),
+                surge=ground.own and has_room(endpoints, nodes, project.instance_types, one_more=one),
+                fits=ground.own and has_room(endpoints, nodes, project.instance_types),
                 source_range=source_range,
                 after=after,
             )
             if one.load_balancer:
-                cdk.CfnOutput(made, "LoadBalancer", value=f"kubectl get service {one.name}", description="its address")
+                told = f"kubectl get service {one.name} -o jsonpath='{{.status.loadBalancer.ingress[0].hostname}}'"
+                cdk.CfnOutput(made, "LoadBalancer", value=told, description="prints its address")
             else:
                 url = f"http://{one.name}.default.svc.cluster.local"
                 cdk.CfnOutput(made, "Url", value=url, description="from pods")

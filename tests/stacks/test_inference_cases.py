@@ -193,7 +193,7 @@ class TestCounts:
         assert "replicas" not in spec
         scaling = spec["autoScalingSpec"]
         assert (scaling["minReplicaCount"], scaling["maxReplicaCount"]) == (1, 3)
-        assert scaling["prometheusTrigger"]["query"] == 'sum(vllm:num_requests_waiting{model_name="chat"}) or vector(0)'
+        assert scaling["prometheusTrigger"]["query"] == 'sum(vllm:num_requests_waiting{model_name="chat"})'
         assert not scaling["prometheusTrigger"]["serverAddress"].endswith("/")
 
 

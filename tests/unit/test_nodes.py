@@ -12,6 +12,7 @@ from typing import Any
 
 import boto3
 import pytest
+from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 from typer.testing import CliRunner
 
@@ -78,6 +79,16 @@ def test_the_cluster_is_that_of_the_stack() -> None:
         stub.add_response("describe_stacks", {"Stacks": [stack]}, {"StackName": "x"})
         assert output_of("x", "ClusterArn", cloudformation) == ARN
         assert output_of("x", "ClusterArn", cloudformation) is None
+
+
+def test_a_stack_that_is_not_there_has_no_output() -> None:
+    cloudformation = client("cloudformation")
+    with Stubber(cloudformation) as stub:
+        stub.add_client_error("describe_stacks", "ValidationError", "Stack with id x does not exist")
+        assert output_of("x", "ClusterArn", cloudformation) is None
+        stub.add_client_error("describe_stacks", "ValidationError", "something else")
+        with pytest.raises(ClientError):
+            output_of("x", "ClusterArn", cloudformation)
 
 
 @pytest.fixture

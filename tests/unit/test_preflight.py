@@ -15,6 +15,8 @@ from fmblocks.cluster.settings import Training
 from fmblocks.network import preflight as of_network
 from fmblocks.network.settings import Endpoints, ExistingSubnet, ExistingVpc, Network
 from fmblocks.preflight import Account, Outcome, Question, Result, answers
+from fmblocks.serving import preflight as of_serving
+from fmblocks.serving.settings import Endpoint
 from fmblocks.storage import preflight as of_storage
 from fmblocks.storage.settings import DataRepositoryAssociation, ExistingLustre, Lustre
 
@@ -212,6 +214,47 @@ def test_storage_does_not_shrink(aws: Stubs, wanted: int, outcome: str) -> None:
 def test_what_is_not_deployed_cannot_shrink(aws: Stubs) -> None:
     aws.answer("ssm", "get_parameters", {"Parameters": []}, {"Names": ANY})
     assert [one[0] for one in storage(aws, Lustre(capacity_gib=2400))] == ["pass"]
+
+
+def serving(aws: Stubs, *stored: str) -> list[tuple[str, str, str]]:
+    endpoints = [
+        Endpoint.model_validate(
+            {"name": f"chat-{at}", "server": "vllm", "image": "a/b:v1", "accelerators_per_replica": 1, "model": model}
+        )
+        for at, model in enumerate([{"path": "/m"}, *({"store": one} for one in stored)])
+    ]
+    return told(of_serving.questions(endpoints, foundation="x", account=aws.account))
+
+
+def test_weights_that_were_pushed(aws: Stubs) -> None:
+    parameter = {"Name": "/fmblocks/x/bucket/models/name", "Value": "models"}
+    aws.answer("ssm", "get_parameters", {"Parameters": [parameter]}, {"Names": [parameter["Name"]]})
+    aws.answer("s3", "head_object", {}, {"Bucket": "models", "Key": "llama/v1/fmblocks-model.json"})
+    aws.answer("ssm", "get_parameters", {"Parameters": [parameter]}, {"Names": [parameter["Name"]]})
+    aws.refuse("s3", "head_object", "404", 404)
+    whole, gone = serving(aws, "llama/v1", "llama/v9")
+    assert whole[:2] == ("pass", "FMB-143")
+    assert gone == (
+        "fail",
+        "FMB-143",
+        "inference.endpoints[2].model.store: s3://models/llama/v9/ has no fmblocks-model.json: its replicas would not "
+        "start",
+    )
+
+
+def test_weights_before_there_is_a_store(aws: Stubs) -> None:
+    aws.answer("ssm", "get_parameters", {"Parameters": []}, {"Names": ANY})
+    (found,) = serving(aws, "llama/v1")
+    assert found[0] == "warn"
+    assert "model.store: llama/v1 is nowhere yet: the model store is not deployed" in found[2]
+
+
+def test_weights_that_nobody_may_look_at(aws: Stubs) -> None:
+    parameter = {"Name": "/fmblocks/x/bucket/models/name", "Value": "models"}
+    aws.answer("ssm", "get_parameters", {"Parameters": [parameter]}, {"Names": ANY})
+    aws.refuse("s3", "head_object", "403", 403)
+    (found,) = serving(aws, "llama/v1")
+    assert found[0] == "unknown"
 
 
 LUSTRE = Lustre(

@@ -671,6 +671,8 @@ def halves_of(count: int, *sizes: int) -> dict[str, Any]:
     return {"endpoints": endpoints, "nodes": [ServedNodes("gpu", "p5en.48xlarge", count, 16)], "types": TYPES}
 
 
+KEY_OF_MODELS = "arn:aws:kms:us-west-2:111122223333:key/0a1b2c3d-0000-4000-8000-0123456789ab"
+HEADS = {"layers": 80, "kv_heads": 8, "head_dim": 128}
 SPLIT = {"prefill": {"node_group": "gpu"}, "decode": {"node_group": "more"}}
 TWO_GROUPS = (("gpu", "p5en.48xlarge", 4, 16), ("more", "p5en.48xlarge", 4, 16))
 QUEUE = {"metric": "waiting_requests", "target": "8"}
@@ -700,8 +702,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
             ("defaults", "default", "a name of Kubernetes' own"),
         )
     ],
-    ("FMB-120", served(), served(node_group="cpu"), "node_group: cpu is no node group of the cluster; known here: gpu"),
-    ("FMB-120", served(*TWO_GROUPS, node_group="more"), served(*TWO_GROUPS), "node_group: is required: not one group alone has accelerators; known here: gpu, more"),
+    ("FMB-120", served(), served(node_group="cpu"), "node_group: cpu is no group that endpoints run on; known here: gpu"),
+    ("FMB-120", served(*TWO_GROUPS, node_group="more"), served(*TWO_GROUPS), "node_group: is required: several groups have accelerators; known here: gpu, more"),
     ("FMB-120", served(), served(("gpu", "p5en.48xlarge", 4, 16), ("cpu", "m7i.xlarge", 4, 0), node_group="cpu"), "node_group: cpu is of m7i.xlarge, which has no accelerators"),
     ("FMB-120", served(), served(accelerators_per_replica=9), "accelerators_per_replica: 9 on 1 node, and p5en.48xlarge has 8"),
     ("FMB-120", served(nodes_per_replica=2, accelerators_per_replica=16), served(nodes_per_replica=2, accelerators_per_replica=9), "9 cannot be shared among 2 nodes"),
@@ -709,13 +711,17 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-120", served(tensor_parallel_size=4), served(tensor_parallel_size=3), "tensor_parallel_size: 3 does not divide the 8 accelerators"),
     ("FMB-120", served(("trn", "trn2.48xlarge", 1, 16), server="own"), served(("trn", "trn2.48xlarge", 1, 16)), "server: vllm, whose command line is written for NVIDIA's, and trn2.48xlarge has others"),
     ("FMB-120", on_hyperpod(*TWO_GROUPS, prefill_decode=SPLIT), on_hyperpod(*TWO_GROUPS, prefill_decode={**SPLIT, "decode": {"node_group": "more", "accelerators_per_replica": 9}}), "prefill_decode.decode.accelerators_per_replica: 9 on 1 node"),
+    ("FMB-120", served(), served(("cpu", "m7i.xlarge", 4, 0)), "node_group: no group has accelerators; add one that has some"),
+    ("FMB-121", served(model={"path": "/m/run-7"}), served(model={"path": "/m/../etc"}), "model.path: /m/../etc is no folder of the file system"),
+    ("FMB-121", served(model={"path": "/m"}), served(model={"path": "m"}), "model.path: m is no folder of the file system"),
+    ("FMB-121", served(model={"bucket": "b-1", "kms_key_arn": KEY_OF_MODELS}), served(model={"bucket": "b-1", "kms_key_arn": "alias/x"}), "model.kms_key_arn: alias/x is not the ARN of a key"),
     ("FMB-121", served(), served(model={}), "model: takes one of store, path and bucket, not none"),
     ("FMB-121", served(), served(model={"path": "/m", "bucket": "b"}), "model: takes one of store, path and bucket, not path and bucket"),
     ("FMB-121", {**served(model={"store": "a/v1"}), "model_store_given": True}, served(model={"store": "a/v1"}), "model.store: a/v1, and the project has no model store"),
     ("FMB-121", served(), {**served(), "lustre_given": False}, "model.path: /m, and the project has no Lustre file system"),
     ("FMB-121", served(model={"bucket": "b-1", "prefix": "x/"}), served(model={"path": "/m", "prefix": "x/"}), "model.prefix: is not read without bucket"),
     ("FMB-121", served(model={"bucket": "my-models"}), served(model={"bucket": "My_Models"}), "model.bucket: My_Models "),
-    ("FMB-121", served(model={"bucket": "b-1", "kms_key_arn": "x"}), served(model={"path": "/m", "kms_key_arn": "x"}), "model.kms_key_arn: is not read without bucket"),
+    ("FMB-121", served(model={"bucket": "b-1", "kms_key_arn": KEY_OF_MODELS}), served(model={"path": "/m", "kms_key_arn": KEY_OF_MODELS}), "model.kms_key_arn: is not read without bucket"),
     ("FMB-121", served(model={"path": "/m", "kv_cache": {"layers": 1, "kv_heads": 1, "head_dim": 1}}), served(model={"path": "/m", "kv_cache": {"layers": 1, "kv_heads": 1}}), "model.kv_cache: takes kv_heads and head_dim, or latent_dim"),
     ("FMB-121", served(model={"path": "/m", "kv_cache": {"layers": 1, "latent_dim": 1}}), served(model={"path": "/m", "kv_cache": {"layers": 1, "latent_dim": 1, "kv_heads": 1, "head_dim": 1}}), "model.kv_cache: takes kv_heads and head_dim, or latent_dim"),
     ("FMB-122", served(nodes_per_replica=2, accelerators_per_replica=16), served(("gpu", "p5en.48xlarge", 4, 0), nodes_per_replica=2, accelerators_per_replica=16), "nodes_per_replica: the nodes of gpu, p5en.48xlarge, have no EFA: they would talk over TCP"),
@@ -735,6 +741,8 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-123", served(*TWO_GROUPS, **ROUTED, server="sglang", kv_cache_tiers=["cpu"], kv_cache_cpu_gib=64), served(*TWO_GROUPS, **ROUTED, kv_cache_tiers=["cpu"], kv_cache_cpu_gib=64), "kv_cache_tiers: cpu, which takes the place of what carries keys and values"),
     ("FMB-124", served(model={**LARGE, "precision": "fp8"}), served(model=LARGE), "accelerators_per_replica: 8 × H200 hold 90% of 1,128 GiB, and the weights are 1,250 GiB at bf16; take more accelerators, or a smaller precision"),
     ("FMB-124", served(), served(accelerators_per_replica=1, model={**LARGE, "parameters_billion": "70"}), "1 × H200 hold 90% of 141 GiB, and the weights are 130 GiB"),
+    ("FMB-124", served(), served(model={**LARGE, "parameters_billion": 70e9}), "model.parameters_billion: 8 × H200 hold 90% of 1,128 GiB, and the weights are 130,385,160,446 GiB at bf16; write billions: 70.6 for a model of 70.6 billion"),
+    ("FMB-124", served(), served(accelerator_memory_share=0.1, model={**LARGE, "parameters_billion": 70.6}), "hold 10% of 1,128 GiB, and the weights are 132 GiB at bf16; raise accelerator_memory_share, or take more accelerators"),
     ("FMB-124", served(server="sglang"), served(server="sglang", model=LARGE), "8 × H200 hold 1,128 GiB, and the weights are 1,250 GiB"),
     ("FMB-124", served(nodes_per_replica=2, accelerators_per_replica=16, model=LARGE), on_hyperpod(*TWO_GROUPS, prefill_decode={**SPLIT, "decode": {"node_group": "more", "accelerators_per_replica": 4}}, model={**LARGE, "precision": "fp8"}), "prefill_decode.decode.accelerators_per_replica: 4 × H200"),
     ("FMB-125", served(replicas={"min": 1, "max": 4}, autoscaling=QUEUE), served(replicas={"min": 1, "max": 4}), "replicas: 1 to 4, and nothing says when"),
@@ -765,11 +773,13 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-126", on_hyperpod(routing="kv_aware", invocation_path="v1/completions"), on_hyperpod(routing="kv_aware"), "invocation_path: v1/chat/completions cannot be routed by kv_aware"),
     ("FMB-127", on_hyperpod(*TWO_GROUPS, prefill_decode=SPLIT), on_hyperpod(("gpu", "p4d.24xlarge", 4, 4), ("more", "p5en.48xlarge", 4, 16), prefill_decode=SPLIT), "prefill_decode: p4d.24xlarge is not listed for prefill and decode: p5.48xlarge"),
     ("FMB-127", served(*TWO_GROUPS, **ROUTED), served(("gpu", "p4d.24xlarge", 4, 4), ("more", "p5en.48xlarge", 4, 16), **ROUTED), "prefill_decode: the EFA of p4d.24xlarge has no remote writes"),
-    ("FMB-128", together(4), together(5), "endpoints: chat-0 take 5 nodes of gpu at least, which has 4"),
+    ("FMB-128", together(4), together(5), "endpoints[0].replicas: chat-0 takes 5 nodes of gpu at least, which has 4"),
+    ("FMB-128", together(4), together(10**9), "endpoints[0].replicas: chat-0 takes 1,000,000,000 nodes of gpu at least, which has 4"),
+    ("FMB-128", halves_of(3, 7, 5, 3, 1), halves_of(2, 7, 5, 4, 1), "take 3 nodes of gpu at least, which has 2"),
     ("FMB-128", together(2, 2), together(2, 3), "endpoints: chat-0, chat-1 take 5 nodes of gpu at least, which has 4"),
     # A pod stands on one node: what is left of two nodes is no third place.
     ("FMB-128", halves_of(3, 6, 6, 6, 2, 2, 2), halves_of(3, 6, 6, 6, 6), "endpoints: chat-0, chat-1, chat-2, chat-3 take 4 nodes of gpu at least, which has 3"),
-    ("FMB-129", together(4, scaling=QUEUE), together(5, scaling=QUEUE), "endpoints: chat-0 take 5 nodes of gpu at most, which has 4"),
+    ("FMB-129", together(4, scaling=QUEUE), together(5, scaling=QUEUE), "endpoints[0].replicas: chat-0 takes 5 nodes of gpu at most, which has 4"),
     ("FMB-130", ground("own", "hyperpod-eks", None, hyperpod_add_ons=["observability"]), ground("own", "hyperpod-eks", None, hyperpod_add_ons=["task_governance"]), "kubernetes.hyperpod_add_ons: task_governance is for teams"),
     *[
         ("FMB-131", {"image": right}, {"image": wrong}, f"image: {wrong} changes under its name")
@@ -778,10 +788,37 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-132", served(tls=TLS), served(tls={"certificate_arn": "arn:aws:iam::111122223333:server-certificate/x"}), "tls.certificate_arn: arn:aws:iam::111122223333:server-certificate/x is not the ARN of a certificate"),
     ("FMB-132", served(tls=TLS), served(tls={"certificate_arn": TLS["certificate_arn"].replace("us-west-2", "us-east-1")}), "tls.certificate_arn: the certificate is of us-east-1, the load balancer of us-west-2"),
     ("FMB-132", on_hyperpod(tls={**TLS, "domain_name": "a.example.com"}), on_hyperpod(tls=TLS), "tls.domain_name: is required by HyperPod"),
-    ("FMB-132", served(tls=TLS), served(tls={**TLS, "domain_name": "*.example.com"}), "tls.domain_name: *.example.com is no name of a host"),
     ("FMB-132", on_hyperpod(tls={**TLS, "domain_name": "a.example.com", "hosted_zone_id": "Z0123456789"}), on_hyperpod(tls={**TLS, "domain_name": "a.example.com", "hosted_zone_id": "example.com"}), "tls.hosted_zone_id: example.com is not the id of a hosted zone"),
     ("FMB-132", served(tls=TLS), served(tls={**TLS, "hosted_zone_id": "Z0123456789"}), "tls.hosted_zone_id: is read by HyperPod only"),
     ("FMB-132", served(tls={"certificate_arn": "arn:aws-us-gov:acm:us-west-2:111122223333:certificate/0a"}), on_hyperpod(tls={"certificate_arn": "arn:aws-us-gov:acm:us-west-2:111122223333:certificate/0a", "domain_name": "a.example.com"}), "is of a partition that HyperPod's operator does not take"),
+    ("FMB-132", served(tls=TLS), served(tls={**TLS, "domain_name": "a.example.com"}), "tls.domain_name: is read by HyperPod only"),
+    ("FMB-132", on_hyperpod(tls={**TLS, "domain_name": "a.example.com"}), on_hyperpod(tls={**TLS, "domain_name": "*.example.com"}), "tls.domain_name: *.example.com is no name of a host"),
+    ("FMB-138", served(model={"path": "/m", "parameters_billion": 8}), served(("gpu", "g6e.48xlarge", 1, 4), model={"path": "/m", "parameters_billion": 8}), "model.parameters_billion: the memory of g6e.48xlarge's accelerators is not known here"),
+    ("FMB-138", served(("gpu", "g6e.48xlarge", 1, 4)), served(("gpu", "g6e.48xlarge", 1, 4), model={"path": "/m", "parameters_billion": 8}), "hbm_gib_total"),
+    ("FMB-139", served(context_tokens=2_700_000, model={**LARGE, "parameters_billion": 70.6, "kv_cache": HEADS}), served(context_tokens=2_900_000, model={**LARGE, "parameters_billion": 70.6, "kv_cache": HEADS}), "context_tokens: 2,900,000 tokens, and the KV cache has room for 2,8"),
+    *[
+        ("FMB-140", served(args=["--enable-prefix-caching"], **more), served(args=["--trust-remote-code", *words], **more), f"args[1]: {words[0]} is written by fmblocks; leave it out, and write {key}")
+        for words, key, more in (
+            (["--port", "9000"], "port", {}),
+            (["--tensor_parallel_size=4"], "accelerators_per_replica, nodes_per_replica and tensor_parallel_size", {}),
+            (["-tp", "4"], "accelerators_per_replica, nodes_per_replica and tensor_parallel_size", {}),
+            (["--max-model-len=1"], "context_tokens", {}),
+            (["--context-length", "1"], "context_tokens", {"server": "sglang"}),
+        )
+    ],
+    ("FMB-140", served(server="own", args=["--port", "9000"]), served(args=["--port", "9000"]), "args[0]: --port is written by fmblocks"),
+    ("FMB-140", served(*TWO_GROUPS, **ROUTED), served(*TWO_GROUPS, **{**ROUTED, "prefill_decode": {**SPLIT, "decode": {"node_group": "more", "args": ["--port=1"]}}}), "prefill_decode.decode.args[0]: --port=1 is written by fmblocks"),
+    *[
+        ("FMB-141", served(image=right), served(image=wrong), f"image: {wrong} is no name of an image; it looks like registry/path/name:tag")
+        for right, wrong in (
+            ("vllm/vllm-openai:v0.33.0", "vLLM image:!!"),
+            ("111122223333.dkr.ecr.us-west-2.amazonaws.com/team/a__b:1@sha256:" + "0a" * 32, "a/b@sha256:0"),
+            ("host:5000/a/b.c-d:v1_2", "https://host/a:v1"),
+        )
+    ],
+    ("FMB-141", served(**{**ROUTED, "router_image": "a/b:v1"}), served(**{**ROUTED, "router_image": "A:1"}), "router_image: A:1 is no name of an image"),
+    ("FMB-142", served(model={"path": "/m", "kv_cache": HEADS}), served(accelerators_per_replica=6, model={"path": "/m", "kv_cache": HEADS}), "accelerators_per_replica: 6 ranks cannot share the 8 KV heads of the model evenly"),
+    ("FMB-142", served(model={"path": "/m", "kv_cache": {**HEADS, "kv_heads": 2}}), served(accelerators_per_replica=6, tensor_parallel_size=3, model={"path": "/m", "kv_cache": HEADS}), "tensor_parallel_size: 3 ranks cannot share the 8 KV heads"),
     ("FMB-136", served(environment={"A_B": "1"}), served(environment={"A B": "1"}), "environment.A B: A B is no name of a variable"),
     ("FMB-133", {"model_store": ModelStore(lustre_path="/models"), "lustre_given": True}, {"model_store": ModelStore(lustre_path="/models"), "lustre_given": False}, "model_store.lustre_path: /models, and the project has no Lustre file system"),
     ("NET-01", {"cidr": "10.0.0.0/28", "vpc": VPC}, {"cidr": "10.0.0.0/29", "vpc": VPC}, "vpc.cidr: 10.0.0.0/29 is smaller than a VPC can be; the smallest is a /28"),

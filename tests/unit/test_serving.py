@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from aws_cdk import aws_ec2 as ec2
 from aws_cdk import aws_eks_v2 as eks
 from aws_cdk import aws_iam as iam
 from aws_cdk.assertions import Template
+from botocore.response import StreamingBody
 from botocore.stub import ANY, Stubber
 
 from fmblocks import FindingsError
@@ -26,7 +28,7 @@ from fmblocks.serving import pods
 from fmblocks.serving.commands import command, hyperpod_command, router_command, width_of
 from fmblocks.serving.figures import figures
 from fmblocks.serving.model_endpoint import VERIFY, ModelEndpoint
-from fmblocks.serving.model_manifest import NAME, describe, text
+from fmblocks.serving.model_manifest import NAME, File, describe, text
 from fmblocks.serving.nodes import ServedNodes
 from fmblocks.serving.rules import has_room
 from fmblocks.serving.settings import Endpoint
@@ -202,7 +204,7 @@ class TestPods:
     """The objects of an endpoint."""
 
     def placed(self, one: Endpoint, half: str = "", kind: str = "p5en.48xlarge", **more: Any) -> pods.Placed:
-        told = {"efa_interfaces": 16, "surge": False, **more}
+        told = {"efa_interfaces": 16, "surge": False, "fits": False, **more}
         return pods.Placed(name="chat", half=half, role=one.roles()[half], kind=TYPES[kind], group_name="gpu", **told)
 
     def made(self, one: Endpoint, *, checked: bool = False, **more: Any) -> dict[str, Any]:
@@ -269,11 +271,23 @@ class TestPods:
     def test_room_is_counted_in_whole_places(self, count: int, size: int, room: bool) -> None:
         """Two replicas run; a pod of five accelerators finds no room in three and three."""
         one = endpoint(accelerators_per_replica=str(size), replicas="2")
-        assert has_room(one, [one], [ServedNodes("gpu", "p5en.48xlarge", count, 16)], TYPES) is room
+        nodes = [ServedNodes("gpu", "p5en.48xlarge", count, 16)]
+        assert has_room([one], nodes, TYPES, one_more=one) is room
+        assert has_room([one], nodes, TYPES)
 
     def test_room_decides_how_an_update_goes(self) -> None:
         turns = [self.made(endpoint(), surge=surge)["spec"]["strategy"]["rollingUpdate"] for surge in (False, True)]
         assert turns == [{"maxSurge": 0, "maxUnavailable": 1}, {"maxSurge": 1, "maxUnavailable": 0}]
+
+    @pytest.mark.parametrize("most", range(2, 101))
+    def test_an_update_stops_nobody_while_there_is_room(self, most: int) -> None:
+        """Kubernetes rounds maxUnavailable down: one of all, none of few."""
+        one = endpoint(replicas={"min": "1", "max": str(most)}, autoscaling={"target": "8"})
+        turn = self.made(one, fits=True)["spec"]["strategy"]["rollingUpdate"]
+        share = int(turn["maxUnavailable"].removesuffix("%"))
+        assert turn["maxSurge"] == 1
+        assert most * share // 100 == 1
+        assert most // 2 * share // 100 == 0
 
     def test_the_users_environment_wins(self) -> None:
         one = endpoint(environment={"NCCL_DEBUG": "WARN", "VLLM_HOST_IP": "1.2.3.4"})
@@ -301,7 +315,8 @@ class TestPods:
         )
         (trigger,) = found["spec"]["triggers"]
         assert trigger["metricType"] == "Value"
-        assert trigger["metadata"]["query"] == 'avg(vllm:kv_cache_usage_perc{cluster="c",endpoint="chat"}) or vector(0)'
+        assert trigger["metadata"]["query"] == 'avg(vllm:kv_cache_usage_perc{cluster="c",endpoint="chat"})'
+        assert trigger["metadata"]["ignoreNullValues"] == "false"
         assert not trigger["metadata"]["serverAddress"].endswith("/")
         assert found["spec"]["scaleTargetRef"] == {"apiVersion": "apps/v1", "kind": "Deployment", "name": "chat"}
 
@@ -391,10 +406,30 @@ class TestPush:
         return s3, stubber
 
     def test_no_version_is_written_twice(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        s3, stubber = self.client({NAME: 1})
-        with stubber, pytest.raises(typer.Exit):
-            copy(s3, "b", "m/v1/", tmp_path, {})
-        assert "whole already, and versions do not change" in capsys.readouterr().err
+        files = describe(model_in(tmp_path / "m"))
+        for told, differs in ((text(files), ""), (text(files | {"config.json": File(sha256="0", bytes=1)}), "yes")):
+            s3, stubber = self.client({NAME: 1})
+            body = {"Body": StreamingBody(BytesIO(told.encode()), len(told))}
+            stubber.add_response("get_object", body, {"Bucket": "b", "Key": f"m/v1/{NAME}"})
+            with stubber:
+                if not differs:
+                    assert copy(s3, "b", "m/v1/", tmp_path / "m", files) == []
+                    continue
+                with pytest.raises(typer.Exit):
+                    copy(s3, "b", "m/v1/", tmp_path / "m", files)
+        assert "is whole already and differs in config.json; versions do not change" in capsys.readouterr().err
+
+    @pytest.mark.parametrize("broken", ["nothing", "folder"])
+    def test_links_that_a_copy_would_lose(self, tmp_path: Path, broken: str) -> None:
+        """A file that is linked is a file; a link to nothing is a download that broke off."""
+        (tmp_path / "blobs").mkdir()
+        (tmp_path / "blobs/1").write_text("x")
+        (folder := tmp_path / "m").mkdir()
+        (folder / "a.safetensors").symlink_to("../blobs/1")
+        assert list(describe(folder)) == ["a.safetensors"]
+        (folder / "b.bin").symlink_to("../blobs/2" if broken == "nothing" else "../blobs")
+        with pytest.raises(ValueError, match=r"b.bin in .*: a link to nothing, or to a folder"):
+            describe(folder)
 
     def test_what_is_not_of_the_folder(self, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         s3, stubber = self.client({"old.bin": 1})

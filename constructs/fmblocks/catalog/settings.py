@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
@@ -14,6 +14,8 @@ Count = Annotated[WholeNumber, Field(ge=0)]
 
 class CatalogEntry(Settings):
     """An instance type to add, or values of one to replace; what is left out stays as it is, or unknown."""
+
+    FOREIGN: ClassVar = {"accelerator_memory_gib": "the keys are hbm_gib_per_accelerator and hbm_gib_total"}
 
     name: Annotated[
         Text, AfterValidator(normalise), Field(pattern=r"^(?i:ml\.)?[\w-]+\.[\w-]+$", description="EC2 or ml. name")

@@ -26,8 +26,16 @@ def session_of(project: Project) -> boto3.Session:
 
 
 def output_of(stack: str, key: str, cloudformation: CloudFormationClient) -> str | None:
-    """An output of a stack."""
-    outputs = cloudformation.describe_stacks(StackName=stack)["Stacks"][0].get("Outputs", [])
+    """An output of a stack; None where it has none of that name, or is not deployed."""
+    from botocore.exceptions import ClientError
+
+    try:
+        outputs = cloudformation.describe_stacks(StackName=stack)["Stacks"][0].get("Outputs", [])
+    except ClientError as error:
+        # CloudFormation has no code of its own for it.
+        if error.response["Error"]["Code"] == "ValidationError" and "does not exist" in str(error):
+            return None
+        raise
     return next((one["OutputValue"] for one in outputs if one["OutputKey"] == key), None)
 
 

@@ -13,8 +13,8 @@ from fmblocks.cli.deployed import output_of, session_of, stop
 from fmblocks.cli.terminal import tell
 from fmblocks.findings import FindingsError
 from fmblocks.project import Project
-from fmblocks.serving.model_manifest import NAME, File, describe, text
-from fmblocks.serving.settings import STORED_MODEL
+from fmblocks.serving.model_manifest import NAME, File, describe, differing, text
+from fmblocks.serving.settings import STORED_MODEL, STORED_MODEL_FORM
 
 if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
@@ -37,7 +37,7 @@ def push(
     """Copy a folder of weights into the project's model store, with a manifest of digests.
 
     The manifest comes last, and no version is written twice: what endpoints start with does not change. A push that
-    was broken off goes on where it was. Hidden files stay behind.
+    was broken off goes on where it was, one of the same files does nothing. Hidden files stay behind.
     """
     try:
         project = Project.load(file).project
@@ -47,7 +47,7 @@ def push(
     if project.storage.model_store is None:
         stop(f"{file} has no model store: write storage: {{model_store: {{}}}}")
     if not re.fullmatch(STORED_MODEL, model):
-        stop(f"{model} is not a name and a version like llama-70b/v1")
+        stop(f"{model} is not {STORED_MODEL_FORM}")
     try:
         files = describe(folder)
     except (OSError, ValueError) as error:
@@ -61,22 +61,28 @@ def push(
         session = session_of(project)
         bucket = output_of(stack, "ModelStoreBucket", session.client("cloudformation"))
         if bucket is None:
-            stop(f"{stack} has no model store yet: deploy it first")
-        for name in copy(session.client("s3"), bucket, f"{model}/", folder, files):
+            stop(f"{stack} has no model store yet: npx cdk deploy FoundationStack -c project={file}")
+        pushed = copy(session.client("s3"), bucket, f"{model}/", folder, files)
+        for name in pushed:
             typer.echo(f"pushed {name}")
     except (BotoCoreError, ClientError, S3UploadFailedError) as error:
         stop(f"AWS does not answer: {error}")
     size = sum(one["bytes"] for one in files.values())
-    typer.echo(f"s3://{bucket}/{model}/: {len(files)} files, {size} bytes", err=True)
+    told = "" if pushed else ", which were there already"
+    typer.echo(f"s3://{bucket}/{model}/: {len(files)} files, {size} bytes{told}", err=True)
 
 
 def copy(s3: S3Client, bucket: str, prefix: str, folder: Path, files: Mapping[str, File]) -> list[str]:
-    """Upload what is not there yet, then the manifest; give back what was uploaded."""
+    """Upload what is not there yet, then the manifest; give back what was uploaded: nothing where all was there."""
     there: dict[str, int] = {}
     for page in s3.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix):
         there |= {one["Key"].removeprefix(prefix): one["Size"] for one in page.get("Contents", [])}
     if NAME in there:
-        stop(f"s3://{bucket}/{prefix} is whole already, and versions do not change: push another one")
+        there_already = s3.get_object(Bucket=bucket, Key=prefix + NAME)["Body"].read().decode()
+        if there_already == text(files):
+            return []
+        other = ", ".join(differing(there_already, files)[:5]) or NAME
+        stop(f"s3://{bucket}/{prefix} is whole already and differs in {other}; versions do not change: push another")
     if strange := sorted(set(there) - set(files)):
         listed = ", ".join(strange[:5])
         stop(f"s3://{bucket}/{prefix} holds what {folder} does not: {listed}; delete it, or push another version")

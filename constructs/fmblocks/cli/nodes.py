@@ -189,7 +189,7 @@ def _nodes(file: Path) -> tuple[Sequence[Node], dict[str, Scripts], str]:
         for stack in stacks:
             arn = output_of(stack, "ClusterArn", session.client("cloudformation"))
             if arn is None:
-                stop(f"{stack} has no HyperPod cluster")
+                stop(f"{stack} is not deployed, or has no HyperPod cluster")
             nodes += nodes_of(arn, sagemaker)
             scripts |= scripts_of(arn, sagemaker)
         return nodes, scripts, sagemaker.meta.region_name

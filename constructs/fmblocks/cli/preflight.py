@@ -77,6 +77,7 @@ def _questions(project: Project, region: str, account: Account) -> Iterator[Ques
     from fmblocks.cluster import preflight as of_cluster
     from fmblocks.cluster.add_ons import INFERENCE_OPERATOR
     from fmblocks.network import preflight as of_network
+    from fmblocks.serving import preflight as of_serving
     from fmblocks.storage import preflight as of_storage
 
     network = project.network
@@ -97,3 +98,5 @@ def _questions(project: Project, region: str, account: Account) -> Iterator[Ques
             node_cidr=cidr,
             account=account,
         )
+    if project.inference is not None:
+        yield from of_serving.questions(project.inference.endpoints, foundation=project.name, account=account)

@@ -63,7 +63,8 @@ class ModelEndpoint(Construct):
         lustre_path: where that file system shows the model store. Default: endpoints read the store from S3.
         keda: required with autoscaling.
         workspace: that holds the metrics; required with autoscaling.
-        surge: whether the nodes have room for a new replica beside the old ones. Default: no: one goes first.
+        surge: whether the nodes have room for a new replica beside the most that may run. Default: no: one goes first.
+        fits: whether they have room for the most that may run, which decides where replicas come and go. Default: no.
         source_range: who may call a load balancer: the IPv4 range of the VPC; required with ``load_balancer``.
         namespace: default.
         after: what has to be there before: charts, an access entry. Default: nothing.
@@ -92,6 +93,7 @@ class ModelEndpoint(Construct):
         keda: Keda | None = None,
         workspace: IMetricsWorkspace | None = None,
         surge: bool = False,
+        fits: bool = False,
         source_range: str | None = None,
         namespace: str = "default",
         after: Sequence[IDependable] = (),
@@ -131,7 +133,7 @@ class ModelEndpoint(Construct):
         # that each has a resource of its own.
         self.replicas: dict[str, eks.KubernetesManifest] = {}
         for half in endpoint.roles():
-            one = self._placed(half, nodes, known, surge=surge)
+            one = self._placed(half, nodes, known, surge=surge, fits=fits)
             weights = self._weights(one.name, source)
             started = command(endpoint, half, one.role, model_path=weights.path)
             # Another shape is another kind: with another name both are there for a moment, the new one first.
@@ -190,7 +192,9 @@ class ModelEndpoint(Construct):
     def _here(self, name: str) -> dict[str, str]:
         return {"name": name, "namespace": self._namespace}
 
-    def _placed(self, half: str, nodes: Sequence[ServingNodes], known: Types, *, surge: bool) -> pods.Placed:
+    def _placed(
+        self, half: str, nodes: Sequence[ServingNodes], known: Types, *, surge: bool, fits: bool
+    ) -> pods.Placed:
         role = self._endpoint.roles()[half]
         group = rules.group_of(role, nodes, known)
         assert group is not None  # FMB-120
@@ -205,6 +209,7 @@ class ModelEndpoint(Construct):
             group_name=group.group_name,
             efa_interfaces=group.efa_interfaces,
             surge=surge,
+            fits=fits,
         )
 
     def _scaled(self, placed: pods.Placed, keda: Keda, workspace: IMetricsWorkspace) -> Mapping[str, Any]:

@@ -26,15 +26,18 @@ def describe(folder: Path) -> dict[str, File]:
     """Every file below ``folder`` by its path, save hidden ones and an earlier manifest.
 
     Raises:
-        ValueError: nothing is there.
+        ValueError: nothing is there, or a link is that a copy would leave out.
     """
-    files = [
+    found = [
         file
         for file in sorted(folder.rglob("*"))
-        if file.is_file()
-        and file.name != NAME
-        and not any(part.startswith(".") for part in file.relative_to(folder).parts)
+        if file.name != NAME and not any(part.startswith(".") for part in file.relative_to(folder).parts)
     ]
+    # What a download that broke off leaves in a cache of Hugging Face: without it the version would be whole for ever.
+    if lost := [file for file in found if file.is_symlink() and not file.is_file()]:
+        named = ", ".join(file.relative_to(folder).as_posix() for file in lost[:5])
+        raise ValueError(f"{named} in {folder}: a link to nothing, or to a folder; put the files there themselves")
+    files = [file for file in found if file.is_file()]
     if not files:
         raise ValueError(f"{folder} holds no files")
     with ThreadPoolExecutor() as pool:  # hashing lets go of the interpreter
@@ -44,6 +47,12 @@ def describe(folder: Path) -> dict[str, File]:
 def text(files: Mapping[str, File]) -> str:
     """The manifest."""
     return json.dumps({"format": FORMAT, "files": dict(sorted(files.items()))}, indent=1) + "\n"
+
+
+def differing(manifest: str, files: Mapping[str, File]) -> list[str]:
+    """Which files a manifest tells of otherwise."""
+    told = json.loads(manifest).get("files", {})
+    return sorted(name for name in {*told, *files} if told.get(name) != files.get(name))
 
 
 def _file(file: Path) -> File:

@@ -62,7 +62,8 @@ class Placed:
         kind: the type of the nodes.
         group_name: their label.
         efa_interfaces: of each node.
-        surge: whether there is room for a new replica beside the old ones.
+        surge: whether there is room for a new replica beside the most that may run.
+        fits: whether there is room for the most that may run.
     """
 
     name: str
@@ -72,6 +73,7 @@ class Placed:
     group_name: str
     efa_interfaces: int
     surge: bool
+    fits: bool
 
     @property
     def nodes(self) -> int:
@@ -112,7 +114,7 @@ def workload(
 
     metadata = {"name": placed.name, "namespace": namespace, "labels": labels(endpoint, placed, answers=False)}
     count: dict[str, Any] = {} if placed.role.autoscaling is not None else {"replicas": placed.role.replicas.min}
-    turn = {"maxSurge": 1, "maxUnavailable": 0} if placed.surge else {"maxSurge": 0, "maxUnavailable": 1}
+    turn = _turn(placed)
     if placed.nodes > 1:
         return {
             "apiVersion": _LWS,
@@ -145,6 +147,19 @@ def workload(
             "template": pod(answers=True),
         },
     }
+
+
+def _turn(placed: Placed) -> dict[str, int | str]:
+    """How an update goes: the new replica first where it finds room, else an old one goes before it.
+
+    Where replicas come and go, room is there until the most of them run. A share of theirs is rounded down, so that
+    this one is nothing before and one replica then.
+    """
+    if placed.surge:
+        return {"maxSurge": 1, "maxUnavailable": 0}
+    if placed.fits and placed.role.autoscaling is not None:
+        return {"maxSurge": 1, "maxUnavailable": f"{-(-100 // placed.role.replicas.max)}%"}
+    return {"maxSurge": 0, "maxUnavailable": 1}
 
 
 def resources(endpoint: Endpoint, kind: InstanceType, accelerators: int, efa: int) -> dict[str, dict[str, str]]:
@@ -398,12 +413,12 @@ _METRICS = {
 
 
 def scaling_query(server: Server, scaling: Autoscaling, matchers: Mapping[str, str]) -> str:
-    """PromQL with one number as its answer, also while nobody exports the metric."""
+    """PromQL with one number as its answer, and none while nobody exports the metric."""
     if scaling.query is not None:
         return scaling.query
     name = _METRICS[server][scaling.metric]
     among = ",".join(f'{label}="{value}"' for label, value in matchers.items())
-    return f"{'avg' if scaling.metric.ratio else 'sum'}({name}{{{among}}}) or vector(0)"
+    return f"{'avg' if scaling.metric.ratio else 'sum'}({name}{{{among}}})"
 
 
 def scaled_object(
@@ -458,6 +473,8 @@ def scaled_object(
                         "awsRegion": region,
                         "query": scaling_query(endpoint.server, scaling, matchers),
                         "threshold": f"{scaling.target:g}",
+                        # A collector that is down would look like nothing to do, and busy replicas would go.
+                        "ignoreNullValues": "false",
                     },
                 }
             ],

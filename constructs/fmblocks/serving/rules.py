@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from fmblocks.catalog import InstanceType, Types
 from fmblocks.cluster.settings import HyperPodAddOn, Kubernetes, Orchestrator
 from fmblocks.findings import Violation, rule
-from fmblocks.serving.figures import hbm_gib, weights_gib
+from fmblocks.serving.figures import figures, hbm_gib, weights_gib
 from fmblocks.serving.settings import (
     Autoscaling,
     Endpoint,
@@ -118,12 +119,15 @@ def accelerators_of_a_replica(
     for name, role in endpoint.roles().items():
         group = group_of(role, nodes, types)
         if group is None:
-            known = ", ".join(sorted(one.group_name for one in nodes)) or "none"
+            known = ", ".join(sorted({one.group_name for one in nodes})) or "none"
             key = _where(name, "node_group", endpoint)
             if role.node_group is not None:
-                yield Violation(key, f"{role.node_group} is no node group of the cluster", f"known here: {known}")
-            else:
-                yield Violation(key, "is required: not one group alone has accelerators", f"known here: {known}")
+                text = f"{role.node_group} is no group that endpoints run on"
+                yield Violation(key, text, f"known here: {known}")
+            elif all(one.instance_type in types for one in nodes):  # else FMB-09 says what is wrong
+                several = any(types[one.instance_type].accelerator_count for one in nodes)
+                text = "is required: several groups have accelerators" if several else "no group has accelerators"
+                yield Violation(key, text, f"known here: {known}" if several else "add one that has some")
             continue
         kind = types.get(group.instance_type)
         if kind is None:
@@ -153,6 +157,10 @@ def accelerators_of_a_replica(
             yield Violation("tensor_parallel_size", text, "write one that does, or leave it out")
 
 
+# An alias is none: policies name keys.
+_KEY = r"arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]+"
+
+
 @rule("FMB-121")
 def model_source(*, model: Model, model_store_given: bool, lustre_given: bool) -> Iterator[Violation]:
     """Weights come from one place, which is there."""
@@ -166,11 +174,17 @@ def model_source(*, model: Model, model_store_given: bool, lustre_given: bool) -
     if model.path is not None and not lustre_given:
         text = f"{model.path}, and the project has no Lustre file system"
         yield Violation("model.path", text, "write storage: {lustre: …}, or use store or bucket")
+    if model.path is not None and (not model.path.startswith("/") or ".." in model.path.split("/")):
+        text = f"{model.path} is no folder of the file system: Kubernetes mounts no path with .. in it"
+        yield Violation("model.path", text, "write it from the root on, like /checkpoints/run-7/export")
     for key in ("prefix", "kms_key_arn"):
         if getattr(model, key) and model.bucket is None:
             yield Violation(f"model.{key}", "is not read without bucket", "leave it out")
     if model.bucket is not None and (wrong := bucket_name_fault(model.bucket)):
         yield Violation("model.bucket", f"{model.bucket} {wrong}", "it looks like my-models")
+    if model.kms_key_arn is not None and model.bucket is not None and not re.fullmatch(_KEY, model.kms_key_arn):
+        hint = "it looks like arn:aws:kms:<region>:<account>:key/<id>"
+        yield Violation("model.kms_key_arn", f"{model.kms_key_arn} is not the ARN of a key", hint)
     if (shape := model.kv_cache) is not None:
         heads = [name for name in ("kv_heads", "head_dim") if getattr(shape, name) is not None]
         if (shape.latent_dim is None) == (not heads) or len(heads) == 1:
@@ -263,7 +277,54 @@ def weights_fit(*, endpoint: Endpoint, nodes: Sequence[ServingNodes], types: Typ
             f"{number} × {kind.accelerator_model or kind.name} hold {told}, and the weights are {weights:,.0f} GiB"
             f" at {endpoint.model.precision}"
         )
-        yield Violation(key, text, "take more accelerators, or a smaller precision")
+        hint = "take more accelerators, or a smaller precision"
+        if weights < memory:
+            hint = "raise accelerator_memory_share, or take more accelerators"
+        elif weights > memory * _FAR_TOO_MUCH:
+            key, hint = "model.parameters_billion", "write billions: 70.6 for a model of 70.6 billion"
+        yield Violation(key, text, hint)
+
+
+# No model is larger than its accelerators by this; a number of parameters that is not in billions is.
+_FAR_TOO_MUCH = 1000
+
+
+@rule("FMB-138")
+def weights_are_known_to_fit(*, endpoint: Endpoint, nodes: Sequence[ServingNodes], types: Types) -> Iterator[Violation]:
+    """Whether weights fit is said of types whose memory is known."""
+    if endpoint.model.parameters_billion is None:
+        return
+    for name in sorted({kind.name for _, _, _, kind in _roles(endpoint, nodes, types) if hbm_gib(kind, 1) is None}):
+        if not types[name].accelerator_count:
+            continue  # FMB-120
+        text = f"the memory of {name}'s accelerators is not known here: nobody checks that the weights fit"
+        hint = f"write catalog: [{{name: {name}, hbm_gib_total: …}}], the GiB of all of them"
+        yield Violation("model.parameters_billion", text, hint)
+
+
+@rule("FMB-139")
+def longest_request_fits(*, endpoint: Endpoint, nodes: Sequence[ServingNodes], types: Types) -> Iterator[Violation]:
+    """The longest request finds room in the KV cache of a replica."""
+    for name, role, _, kind in _roles(endpoint, nodes, types):
+        found = figures(endpoint, kind, role.accelerators_per_replica or 0)
+        if found.requests is None or found.tokens is None or not found.kv_gib or found.requests >= 1:
+            continue
+        text = f"{endpoint.context_tokens:,} tokens, and the KV cache{f' of {name}' if name else ''} has room for"
+        hint = "write fewer, or take more accelerators; with sliding windows a model needs less than its shape says"
+        yield Violation("context_tokens", f"{text} {found.tokens:,}", hint)
+
+
+@rule("FMB-142")
+def heads_are_shared(*, endpoint: Endpoint) -> Iterator[Violation]:
+    """Tensor parallelism shares the heads of keys and values evenly, or copies them evenly."""
+    shape = endpoint.model.kv_cache
+    if shape is None or shape.kv_heads is None or endpoint.server is Server.OWN:
+        return
+    for width in sorted({endpoint.parallel(role)[0] for role in endpoint.roles().values()}):
+        if width % shape.kv_heads and shape.kv_heads % width:
+            key = "tensor_parallel_size" if endpoint.tensor_parallel_size else "accelerators_per_replica"
+            text = f"{width} ranks cannot share the {shape.kv_heads} KV heads of the model evenly"
+            yield Violation(key, text, "take a number that divides them, or write tensor_parallel_size")
 
 
 @rule("FMB-125")
@@ -406,17 +467,22 @@ def split_types(
 def _nodes_taken(demands: Sequence[tuple[int, int, int]], each: int) -> int:
     """How many nodes of ``each`` accelerators replicas take, as (replicas, accelerators on a node, nodes)."""
     whole = sum(replicas * nodes for replicas, _, nodes in demands if nodes > 1)
-    free: list[int] = []
-    # The largest first; a pod stands on one node.
-    for size in sorted(
-        (size for replicas, size, nodes in demands if nodes == 1 for _ in range(replicas)), reverse=True
-    ):
-        at = next((at for at, left in enumerate(free) if left >= size), None)
-        if at is None:
-            free.append(each - size)
-        else:
-            free[at] -= size
-    return whole + len(free)
+    # Nodes by the accelerators that they have left.
+    left: Counter[int] = Counter()
+    # The largest first, on the fullest node that has room; a pod stands on one node.
+    for size, count in sorted(((size, count) for count, size, nodes in demands if nodes == 1), reverse=True):
+        waiting = count
+        for free in (*sorted(free for free in left if free >= size), each):
+            here = free // size
+            if free == each:
+                left[free] = -(-waiting // here)  # nodes that nobody is on
+            full = min(left[free], waiting // here)
+            rest = waiting - full * here if left[free] > full else 0
+            left[free - here * size] += full
+            left[free - rest * size] += bool(rest)
+            left[free] -= full + bool(rest)
+            waiting -= full * here + rest
+    return whole + left.total()
 
 
 def _demands(
@@ -433,32 +499,45 @@ def _demands(
                 spread = role.nodes_per_replica or 1
                 size = (role.accelerators_per_replica or 0) // spread
                 if of_role is group and 0 < size <= kind.accelerator_count:
-                    replicas = role.replicas.max if most else role.replicas.min
-                    found.append((min(replicas, group.count + 1), size, spread))
+                    found.append((role.replicas.max if most else role.replicas.min, size, spread))
                     names.add(endpoint.name)
         yield group, kind.accelerator_count, found, sorted(names)
 
 
-def has_room(endpoint: Endpoint, among: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types) -> bool:
-    """Whether one more replica of an endpoint, or of each of its halves, fits beside all that may run."""
+def has_room(
+    among: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types, *, one_more: Endpoint | None = None
+) -> bool:
+    """Whether all that may run fits, and beside it one more replica of an endpoint, or of each of its halves."""
     for group, each, demands, _ in _demands(among, nodes, types, most=True):
         more = [
             (1, (role.accelerators_per_replica or 0) // (role.nodes_per_replica or 1), role.nodes_per_replica or 1)
-            for _, role, of_role, _ in _roles(endpoint, nodes, types)
+            for _, role, of_role, _ in (_roles(one_more, nodes, types) if one_more is not None else ())
             if of_role is group
         ]
-        if more and _nodes_taken([*demands, *more], each) > group.count:
+        if (more or one_more is None) and _nodes_taken([*demands, *more], each) > group.count:
             return False
     return True
+
+
+def _too_many(
+    endpoints: Sequence[Endpoint], names: Sequence[str], taken: int, group: ServingNodes, hint: str, *, most: bool
+) -> Violation:
+    key = "endpoints"
+    if len(names) == 1:
+        at = next(at for at, one in enumerate(endpoints) if one.name == names[0])
+        key += f"[{at}].{'prefill_decode' if endpoints[at].prefill_decode else 'replicas'}"
+    takes = "takes" if len(names) == 1 else "take"
+    text = f"{', '.join(names)} {takes} {taken:,} node{'s' if taken > 1 else ''} of {group.group_name}"
+    return Violation(key, f"{text} at {'most' if most else 'least'}, which has {group.count}", hint)
 
 
 @rule("FMB-128")
 def replicas_fit(*, endpoints: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types) -> Iterator[Violation]:
     """The nodes have accelerators for the replicas that always run."""
     for group, each, demands, names in _demands(endpoints, nodes, types, most=False):
-        if (taken := _nodes_taken(demands, each)) > group.count:
-            text = f"{', '.join(names)} take {taken} nodes of {group.group_name} at least, which has {group.count}"
-            yield Violation("endpoints", text, "write fewer replicas, or more nodes")
+        # Fewer nodes than none are refused elsewhere.
+        if 0 <= group.count < (taken := _nodes_taken(demands, each)):
+            yield _too_many(endpoints, names, taken, group, "write fewer replicas, or more nodes", most=False)
 
 
 @rule("FMB-129")
@@ -470,8 +549,7 @@ def most_replicas_fit(
     for group, each, demands, names in _demands(endpoints, nodes, types, most=True):
         taken = _nodes_taken(demands, each)
         if _nodes_taken(least[group.group_name], each) <= group.count < taken:
-            text = f"{', '.join(names)} take {taken} nodes of {group.group_name} at most, which has {group.count}"
-            yield Violation("endpoints", text, "lower replicas.max, or raise the count")
+            yield _too_many(endpoints, names, taken, group, "lower replicas.max, or raise the count", most=True)
 
 
 @rule("FMB-130")
@@ -512,7 +590,10 @@ def certificate(*, tls: Tls | None, orchestrator: Orchestrator, region: str | No
         yield Violation("tls.certificate_arn", text, "use one of the same Region")
     if orchestrator.hyperpod and tls.domain_name is None:
         yield Violation("tls.domain_name", "is required by HyperPod", "write the name that the certificate is for")
-    if tls.domain_name is not None and not re.fullmatch(_DOMAIN, tls.domain_name):
+    if tls.domain_name is not None and not orchestrator.hyperpod:
+        text = "is read by HyperPod only"
+        yield Violation("tls.domain_name", text, "leave it out, and point the name at the load balancer yourself")
+    elif tls.domain_name is not None and not re.fullmatch(_DOMAIN, tls.domain_name):
         text = f"{tls.domain_name} is no name of a host"
         yield Violation("tls.domain_name", text, "write one like models.example.com, without *")
     if tls.hosted_zone_id is not None:
@@ -537,6 +618,50 @@ def variables(*, environment: Mapping[str, str]) -> Iterator[Violation]:
             yield Violation(f"environment.{name}", f"{name} is no name of a variable", "letters, digits and _")
 
 
+# What distribution/reference takes: a registry, a path of small letters, a tag, a digest.
+_IMAGE = (
+    r"([A-Za-z0-9.-]+(:[0-9]+)?/)?[a-z0-9]+([._-]+[a-z0-9]+)*(/[a-z0-9]+([._-]+[a-z0-9]+)*)*"
+    r"(:\w[\w.-]{0,127})?(@[A-Za-z0-9]+:[0-9a-fA-F]{32,})?"
+)
+
+
+@rule("FMB-141")
+def image_is_one(*, image: str, router_image: str | None) -> Iterator[Violation]:
+    """Images have names that a node can pull."""
+    for key, value in (("image", image), ("router_image", router_image)):
+        if value is not None and not re.fullmatch(_IMAGE, value):
+            yield Violation(key, f"{value} is no name of an image", "it looks like registry/path/name:tag")
+
+
+_PARALLEL = "accelerators_per_replica, nodes_per_replica and tensor_parallel_size"
+# By the setting that says the same, with which services, probes, labels and figures go.
+_FLAGS = {
+    "port": ("port",),
+    "name": ("served-model-name",),
+    "model": ("model", "model-path"),
+    "context_tokens": ("max-model-len", "context-length"),
+    "accelerator_memory_share": ("gpu-memory-utilization", "mem-fraction-static"),
+    _PARALLEL: ("tensor-parallel-size", "tp", "tp-size", "pipeline-parallel-size", "pp", "pp-size", "nnodes"),
+}
+_SETTING_OF = {flag: key for key, flags in _FLAGS.items() for flag in flags}
+
+
+@rule("FMB-140")
+def flags_of_ours(*, endpoint: Endpoint) -> Iterator[Violation]:
+    """What a setting says no flag says otherwise: services, probes and figures go by the setting."""
+    if endpoint.server is Server.OWN:
+        return
+    halves = endpoint.prefill_decode
+    given = {"args": endpoint.args}
+    if halves is not None:
+        given |= {f"prefill_decode.{name}.args": getattr(halves, name).args for name in ("prefill", "decode")}
+    for where, args in given.items():
+        for index, word in enumerate(args):
+            found = re.fullmatch(r"--?([a-z][a-z_-]*)(=.*)?", word)
+            if found and (key := _SETTING_OF.get(found[1].replace("_", "-"))):
+                yield Violation(f"{where}[{index}]", f"{word} is written by fmblocks", f"leave it out, and write {key}")
+
+
 # Over all endpoints of a cluster.
 ENDPOINTS = ("FMB-119", "FMB-128", "FMB-129")
 # Of one.
@@ -553,5 +678,10 @@ ENDPOINT = (
     "FMB-132",
     "FMB-135",
     "FMB-136",
+    "FMB-138",
+    "FMB-139",
+    "FMB-140",
+    "FMB-141",
+    "FMB-142",
 )
 INFERENCE = ("FMB-117", "FMB-130")

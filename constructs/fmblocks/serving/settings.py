@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from enum import StrEnum
 from typing import Annotated, ClassVar
 
 from pydantic import AfterValidator, BeforeValidator, Field
+from pydantic_core import PydanticCustomError
 
 from fmblocks.cluster.settings import Cluster, NodeGroup, Orchestrator
 from fmblocks.settings import AnyCase, Name, Number, Settings, Text, WholeNumber, spelled
@@ -83,6 +85,10 @@ class ScalingMetric(StrEnum):
 
 # A name and a version, both fit for a folder.
 STORED_MODEL = r"[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?/[A-Za-z0-9][A-Za-z0-9._-]{0,62}"
+STORED_MODEL_FORM = (
+    "a name and a version like llama-70b/v1: up to 63 characters each, small letters, digits, . and - in the name, "
+    "in the version capitals and _ too"
+)
 
 
 class KvCache(Settings):
@@ -110,17 +116,19 @@ class Model(Settings):
     FOREIGN: ClassVar = {
         "s3_uri": "write bucket and prefix",
         "uri": "write bucket and prefix",
+        "storage_uri": "write bucket and prefix",
         "lustre_path": "the key is path",
         "parameters": "the key is parameters_billion",
         "size": "the key is parameters_billion",
         "dtype": "the key is precision",
         "quantization": "the key is precision; what the server has to know goes under args",
         "huggingface": "endpoints start from a place of yours: `fmblocks model push` brings weights into the store",
+        "hf": "endpoints start from a place of yours: `fmblocks model push` brings weights into the store",
         "model_id": "endpoints start from a place of yours: `fmblocks model push` brings weights into the store",
     }
 
     store: Annotated[
-        Annotated[Text, AfterValidator(spelled(STORED_MODEL, "a name and a version like llama-70b/v1"))] | None,
+        Annotated[Text, AfterValidator(spelled(STORED_MODEL, STORED_MODEL_FORM))] | None,
         Field(description="name/version in storage.model_store"),
     ] = None
     path: Annotated[
@@ -136,7 +144,11 @@ class Model(Settings):
 
 def _replicas(value: object) -> object:
     """``replicas: 2`` is short for ``replicas: {min: 2, max: 2}``."""
-    return value if isinstance(value, dict | Replicas) else {"min": value, "max": value}
+    if isinstance(value, dict | Replicas):
+        return value
+    if isinstance(value, bool) or not re.fullmatch(r"0*[1-9][0-9]*", str(value)):
+        raise PydanticCustomError("replicas", "is not a number of 1 or more, nor {{min, max}}")
+    return {"min": value, "max": value}
 
 
 class Replicas(Settings):
@@ -217,6 +229,10 @@ class Endpoint(Settings):
         "disaggregation": "the key is prefill_decode",
         "kv_cache": "the tiers are kv_cache_tiers; the shape of the model is model.kv_cache",
         "max_model_len": "the key is context_tokens",
+        "gpu_memory_utilization": "the key is accelerator_memory_share",
+        "mem_fraction_static": "the key is accelerator_memory_share",
+        "initial_instance_count": "the key is replicas",
+        "resources": "write accelerators_per_replica; memory and CPUs follow from the type",
         "command": "write server: own, and args",
     }
 
@@ -267,8 +283,10 @@ class Endpoint(Settings):
     privileged: Annotated[
         bool, Field(description="on eks; where NIXL cannot register the memory of GPUs otherwise")
     ] = False
-    start_seconds: Annotated[WholeNumber, Field(ge=60, description="in which a replica has to be ready")] = 3600
-    args: Annotated[tuple[Text, ...], Field(description="of the server, after ours: the last one counts")] = ()
+    start_seconds: Annotated[
+        WholeNumber, Field(ge=60, le=86400, description="in which a replica has to be ready, a day at most")
+    ] = 3600
+    args: Annotated[tuple[Text, ...], Field(description="of the server, after ours")] = ()
     environment: Annotated[dict[str, Text], Field(description="of the server, over the launch profile")] = {}
 
     @property
