@@ -94,9 +94,12 @@ class TestOnEks:
         push = [str(FMBLOCKS), "model", "push", str(projects["serve-h100"]), str(model), "tiny/v1"]
         first = aws.run(*push, project=projects["serve-h100"])
         assert first.stdout.count("pushed ") == 3
-        again = aws.run(*push, project=projects["serve-h100"], check=False)
-        assert again.returncode == 2
-        assert "versions do not change" in again.stdout
+        again = aws.run(*push, project=projects["serve-h100"])
+        assert "2 files, 9437186 bytes, which were there already" in again.stdout
+        (model / "config.json").write_text("{1}")
+        changed = aws.run(*push, project=projects["serve-h100"], check=False)
+        assert changed.returncode == 2
+        assert "is whole already and differs in config.json; versions do not change" in changed.stdout
         ssm, s3 = aws.client("ssm"), aws.client("s3")
         bucket = ssm.get_parameter(Name="/fmblocks/serve-h100/bucket/models/name")["Parameter"]["Value"]
         for one in s3.list_objects_v2(Bucket=bucket, Prefix="tiny/v1/")["Contents"]:
