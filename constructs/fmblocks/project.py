@@ -262,6 +262,8 @@ def _check(project: Project, folder: Path, now: datetime | None, charts: Path) -
         yield from check(storage_rules.ACCOUNTING_PROJECT, stands, path="storage")
     yield from check(governance_rules.PEOPLE, _people(project))
     for key, cluster in project.clusters.items():
+        if _of_no_endpoints(key, cluster):
+            continue
         yield from _check_cluster(project, key, cluster, charts)
         for index, group in enumerate(cluster.node_groups):
             yield from _check_group(project, cluster, group, f"{key}.node_groups[{index}]", now)
@@ -326,8 +328,15 @@ def _check_inference(project: Project, inference: Inference) -> Iterator[Finding
 
 def _watched(project: Project) -> Orchestrator | None:
     """Whose metrics ``collector`` is about: those of EKS, where agents are built."""
-    found = [cluster.orchestrator for cluster in project.clusters.values()]
+    found = [cluster.orchestrator for key, cluster in project.clusters.items() if not _of_no_endpoints(key, cluster)]
+    if not found and project.inference is not None:
+        return Orchestrator.EKS  # FMB-117: the cluster is missing, not the collector
     return Orchestrator.EKS if Orchestrator.EKS in found else next(iter(found), None)
+
+
+def _of_no_endpoints(key: str, cluster: Cluster) -> bool:
+    """Whether it is one of inference that has to become another one (FMB-117): what it lacks helps nobody."""
+    return key == "inference" and not cluster.orchestrator.kubernetes
 
 
 def _of_store(finding: Finding, project: Project) -> Finding:

@@ -692,6 +692,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-117", ground("training", "eks", "eks"), ground("training", "eks", "hyperpod-slurm"), "cluster: training, but training.orchestrator is hyperpod-slurm"),
     ("FMB-117", ground("training", "eks", "hyperpod-eks", "endpoints"), ground("training"), "cluster: training, which is not given"),
     ("FMB-117", ground("own", "eks", None, "node_groups"), ground("training", "eks", "eks", "node_groups"), "node_groups: is not read with cluster: training; leave it out: write training: {node_groups: …}"),
+    ("FMB-144", {"endpoints": [served()["endpoint"]]}, {"endpoints": []}, "endpoints: is empty: what is made serves nothing, and bills"),
     ("FMB-118", {"training_groups": {"gpu"}, "inference_groups": ["serve"]}, {"training_groups": {"gpu"}, "inference_groups": ["serve", "gpu"]}, "inference.node_groups[1].name: gpu is a group of training too"),
     ("FMB-119", together(1, 1), {"endpoints": [served()["endpoint"]] * 2}, "endpoints[1].name: chat is named twice"),
     *[

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from io import BytesIO
@@ -24,6 +25,7 @@ from botocore.stub import ANY, Stubber
 from fmblocks import FindingsError
 from fmblocks.catalog import instance_types
 from fmblocks.cli.model import copy
+from fmblocks.project import Project
 from fmblocks.serving import pods
 from fmblocks.serving.commands import command, hyperpod_command, router_command, width_of
 from fmblocks.serving.figures import figures
@@ -33,6 +35,7 @@ from fmblocks.serving.nodes import ServedNodes
 from fmblocks.serving.rules import has_room
 from fmblocks.serving.settings import Endpoint
 from fmblocks.storage.model_store import ModelStore
+from tests.conftest import ROOT
 
 TYPES = instance_types()
 # Llama 3.3 70B and DeepSeek-V3, as their config.json has them.
@@ -495,3 +498,21 @@ class TestConstruct:
 
 
 NODES = ServedNodes("gpu", "p5en.48xlarge", 4, 16)
+
+
+@pytest.mark.parametrize(
+    ("example", "wrong", "right"),
+    [
+        ("serve-h100", r"  orchestrator: eks\n", "  orchestrator: hyperpod-slurm\n"),
+        ("train-and-serve", r"training:\n(  .*\n)+", ""),
+    ],
+)
+def test_one_mistake_is_one_finding(tmp_path: Path, example: str, wrong: str, right: str) -> None:
+    """What the wrong orchestrator lacks, or a cluster that is missing, is not told as well."""
+    text, times = re.subn(wrong, right, (ROOT / f"projects/{example}.yaml").read_text())
+    assert times == 1
+    file = tmp_path / "project.yaml"
+    file.write_text(text)
+    with pytest.raises(FindingsError) as error:
+        Project.load(file)
+    assert [one.rule for one in error.value.findings] == ["FMB-117"]

@@ -58,6 +58,15 @@ def inference_cluster(
         yield Violation(key, text, f"leave it out: write training: {{{key}: …}}")
 
 
+@rule("FMB-144")
+def something_is_served(*, endpoints: Sequence[Endpoint]) -> Iterator[Violation]:
+    """A cluster for endpoints has some."""
+    if not endpoints:
+        yield Violation(
+            "endpoints", "is empty: what is made serves nothing, and bills", "add one, or leave inference out"
+        )
+
+
 @rule("FMB-118")
 def group_names(*, training_groups: Collection[str], inference_groups: Sequence[str]) -> Iterator[Violation]:
     """Groups of a project have names of their own: capacity and launch profiles go by them."""
@@ -684,4 +693,4 @@ ENDPOINT = (
     "FMB-141",
     "FMB-142",
 )
-INFERENCE = ("FMB-117", "FMB-130")
+INFERENCE = ("FMB-117", "FMB-130", "FMB-144")
