@@ -319,6 +319,7 @@ def _check_inference(project: Project, inference: Inference) -> Iterator[Finding
         "model_store_given": project.storage.model_store is not None,
         "lustre_given": project.storage.lustre is not None,
         "region": project.region,
+        "account": project.account,
     }
     yield from check(serving_rules.ENDPOINTS, values, path="inference")
     for index, endpoint in enumerate(inference.endpoints):

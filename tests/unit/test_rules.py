@@ -618,6 +618,7 @@ def served(
         "model_store_given": False,
         "lustre_given": True,
         "region": "us-west-2",
+        "account": "111122223333",
     }
 
 
@@ -794,6 +795,7 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-132", served(tls={"certificate_arn": "arn:aws-us-gov:acm:us-west-2:111122223333:certificate/0a"}), on_hyperpod(tls={"certificate_arn": "arn:aws-us-gov:acm:us-west-2:111122223333:certificate/0a", "domain_name": "a.example.com"}), "is of a partition that HyperPod's operator does not take"),
     ("FMB-132", served(tls=TLS), served(tls={**TLS, "domain_name": "a.example.com"}), "tls.domain_name: is read by HyperPod only"),
     ("FMB-132", on_hyperpod(tls={**TLS, "domain_name": "a.example.com"}), on_hyperpod(tls={**TLS, "domain_name": "*.example.com"}), "tls.domain_name: *.example.com is no name of a host"),
+    ("FMB-132", served(tls=TLS), served(tls={"certificate_arn": TLS["certificate_arn"].replace("1111", "4444")}), "tls.certificate_arn: the certificate is of account 444422223333, the load balancer of 111122223333"),
     ("FMB-138", served(model={"path": "/m", "parameters_billion": 8}), served(("gpu", "g6e.48xlarge", 1, 4), model={"path": "/m", "parameters_billion": 8}), "model.parameters_billion: the memory of g6e.48xlarge's accelerators is not known here"),
     ("FMB-138", served(("gpu", "g6e.48xlarge", 1, 4)), served(("gpu", "g6e.48xlarge", 1, 4), model={"path": "/m", "parameters_billion": 8}), "hbm_gib_total"),
     ("FMB-139", served(context_tokens=2_700_000, model={**LARGE, "parameters_billion": 70.6, "kv_cache": HEADS}), served(context_tokens=2_900_000, model={**LARGE, "parameters_billion": 70.6, "kv_cache": HEADS}), "context_tokens: 2,900,000 tokens, and the KV cache has room for 2,8"),

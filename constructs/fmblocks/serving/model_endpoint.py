@@ -339,6 +339,7 @@ def check_endpoint(
         "model_store_given": stored,
         "lustre_given": lustre,
         "region": _known(cdk.Stack.of(scope).region),
+        "account": _known(cdk.Stack.of(scope).account),
     }
     check_arguments(scope, rules.ENDPOINT, values, path="endpoint")
 

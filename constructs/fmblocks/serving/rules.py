@@ -583,7 +583,9 @@ _DOMAIN = r"(?=.{1,253}$)[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z
 
 
 @rule("FMB-132")
-def certificate(*, tls: Tls | None, orchestrator: Orchestrator, region: str | None) -> Iterator[Violation]:
+def certificate(
+    *, tls: Tls | None, orchestrator: Orchestrator, region: str | None, account: str | None
+) -> Iterator[Violation]:
     """A certificate is one of ACM, of the Region; HyperPod wants to know for which name."""
     if tls is None:
         return
@@ -597,6 +599,9 @@ def certificate(*, tls: Tls | None, orchestrator: Orchestrator, region: str | No
     elif region is not None and found["region"] != region:
         text = f"the certificate is of {found['region']}, the load balancer of {region}"
         yield Violation("tls.certificate_arn", text, "use one of the same Region")
+    elif account is not None and found["account"] != account:
+        text = f"the certificate is of account {found['account']}, the load balancer of {account}"
+        yield Violation("tls.certificate_arn", text, "use one of the same account")
     if orchestrator.hyperpod and tls.domain_name is None:
         yield Violation("tls.domain_name", "is required by HyperPod", "write the name that the certificate is for")
     if tls.domain_name is not None and not orchestrator.hyperpod:
