@@ -822,6 +822,12 @@ CASES: list[tuple[str, dict[str, Any], dict[str, Any], str]] = [
     ("FMB-141", served(**{**ROUTED, "router_image": "a/b:v1"}), served(**{**ROUTED, "router_image": "A:1"}), "router_image: A:1 is no name of an image"),
     ("FMB-142", served(model={"path": "/m", "kv_cache": HEADS}), served(accelerators_per_replica=6, model={"path": "/m", "kv_cache": HEADS}), "accelerators_per_replica: 6 ranks cannot share the 8 KV heads of the model evenly"),
     ("FMB-142", served(model={"path": "/m", "kv_cache": {**HEADS, "kv_heads": 2}}), served(accelerators_per_replica=6, tensor_parallel_size=3, model={"path": "/m", "kv_cache": HEADS}), "tensor_parallel_size: 3 ranks cannot share the 8 KV heads"),
+    *[
+        ("FMB-145", served(load_balancer=True, source_ranges=["10.0.0.0/8", "192.168.1.0/24"]), served(load_balancer=True, source_ranges=["10.0.0.0/8", wrong]), f"source_ranges[1]: {wrong} is no range; it looks like 10.0.0.0/8")
+        for wrong in ("10.0.0.1/8", "office", "::/0")
+    ],
+    ("FMB-145", served(load_balancer=True), served(source_ranges=["10.0.0.0/8"]), "source_ranges: is read on eks, with load_balancer: true"),
+    ("FMB-145", on_hyperpod(), on_hyperpod(source_ranges=["10.0.0.0/8"]), "source_ranges: is read on eks, with load_balancer: true"),
     ("FMB-136", served(environment={"A_B": "1"}), served(environment={"A B": "1"}), "environment.A B: A B is no name of a variable"),
     ("FMB-133", {"model_store": ModelStore(lustre_path="/models"), "lustre_given": True}, {"model_store": ModelStore(lustre_path="/models"), "lustre_given": False}, "model_store.lustre_path: /models, and the project has no Lustre file system"),
     ("NET-01", {"cidr": "10.0.0.0/28", "vpc": VPC}, {"cidr": "10.0.0.0/29", "vpc": VPC}, "vpc.cidr: 10.0.0.0/29 is smaller than a VPC can be; the smallest is a /28"),

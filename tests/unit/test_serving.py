@@ -305,6 +305,12 @@ class TestPods:
         assert check["command"] == ["python3", "/fmblocks/verify_model.py", "/models"]
         assert {mount["name"] for mount in check["volumeMounts"]} == {"weights", "check"}
 
+    def test_who_may_call(self) -> None:
+        told: dict[str, Any] = {"namespace": "default", "routed": False, "certificate": None}
+        spec = pods.service(endpoint(), source_ranges=("10.20.0.0/16", "10.0.0.0/8"), **told)["spec"]
+        assert (spec["type"], spec["loadBalancerSourceRanges"]) == ("LoadBalancer", ["10.20.0.0/16", "10.0.0.0/8"])
+        assert pods.service(endpoint(), source_ranges=(), **told)["spec"]["type"] == "ClusterIP"
+
     def test_what_scales(self) -> None:
         one = endpoint(replicas={"min": "1", "max": "4"}, autoscaling={"metric": "kv_cache_usage", "target": "0.8"})
         found = pods.scaled_object(

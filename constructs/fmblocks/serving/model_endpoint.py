@@ -65,7 +65,7 @@ class ModelEndpoint(Construct):
         workspace: that holds the metrics; required with autoscaling.
         surge: whether the nodes have room for a new replica beside the most that may run. Default: no: one goes first.
         fits: whether they have room for the most that may run, which decides where replicas come and go. Default: no.
-        source_range: who may call a load balancer: the IPv4 range of the VPC; required with ``load_balancer``.
+        source_range: the IPv4 range of the VPC, which a load balancer lets in; required with ``load_balancer``.
         namespace: default.
         after: what has to be there before: charts, an access entry. Default: nothing.
 
@@ -126,7 +126,7 @@ class ModelEndpoint(Construct):
         )
         script = VERIFY.read_text(encoding="utf-8") if endpoint.model.store is not None else None
         digest = hashlib.sha256(script.encode()).hexdigest()[:16] if script is not None else None
-        base = self._apply("Base", self._base(script, source_range))
+        base = self._apply("Base", self._base(script, source_range or ""))
         # Pods that start without their role go on without it.
         base.node.add_dependency(association, self.role, *after)
         # Kinds that are no part of Kubernetes stay behind where a manifest loses them (kubectl prunes its own only), so
@@ -162,7 +162,7 @@ class ModelEndpoint(Construct):
         wait_until_ready(made, self._cluster)
         return made
 
-    def _base(self, script: str | None, source_range: str | None) -> list[Mapping[str, Any]]:
+    def _base(self, script: str | None, vpc_range: str) -> list[Mapping[str, Any]]:
         """The account of the pods, the check of weights, and where clients call."""
         endpoint = self._endpoint
         found: list[Mapping[str, Any]] = [
@@ -171,7 +171,7 @@ class ModelEndpoint(Construct):
                 endpoint,
                 namespace=self._namespace,
                 routed=endpoint.router_image is not None,
-                source_range=source_range if endpoint.load_balancer else None,
+                source_ranges=(vpc_range, *endpoint.source_ranges) if endpoint.load_balancer else (),
                 certificate=endpoint.tls.certificate_arn if endpoint.tls else None,
             ),
         ]

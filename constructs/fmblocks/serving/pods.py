@@ -312,7 +312,7 @@ def disruption_budget(endpoint: Endpoint, placed: Placed, *, namespace: str) -> 
 
 
 def service(
-    endpoint: Endpoint, *, namespace: str, routed: bool, source_range: str | None, certificate: str | None
+    endpoint: Endpoint, *, namespace: str, routed: bool, source_ranges: Sequence[str], certificate: str | None
 ) -> dict[str, Any]:
     """Where clients call: port 80, and 443 with a certificate.
 
@@ -320,7 +320,7 @@ def service(
         endpoint: what is served.
         namespace: of the service.
         routed: whether a router stands before the replicas.
-        source_range: who may call a load balancer; None for no load balancer.
+        source_ranges: who may call a load balancer; empty for no load balancer.
         certificate: the ARN of its certificate.
     """
     port = ROUTER_PORT if routed else endpoint.listens_on
@@ -330,7 +330,7 @@ def service(
         "type": "ClusterIP",
     }
     metadata: dict[str, Any] = {"name": endpoint.name, "namespace": namespace}
-    if source_range is not None:
+    if source_ranges:
         # By the controller that is part of EKS: cloud-provider-aws, service_controller.md.
         prefix = "service.beta.kubernetes.io/aws-load-balancer"
         told = {f"{prefix}-type": "nlb", f"{prefix}-internal": "true"}
@@ -338,7 +338,7 @@ def service(
             told |= {f"{prefix}-ssl-cert": certificate, f"{prefix}-ssl-ports": "443"}
             told[f"{prefix}-backend-protocol"] = "tcp"
         metadata["annotations"] = told
-        spec |= {"type": "LoadBalancer", "loadBalancerSourceRanges": [source_range]}
+        spec |= {"type": "LoadBalancer", "loadBalancerSourceRanges": list(source_ranges)}
     return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -621,6 +622,19 @@ def certificate(
             )
 
 
+@rule("FMB-145")
+def callers(*, source_ranges: Sequence[str], load_balancer: bool, orchestrator: Orchestrator) -> Iterator[Violation]:
+    """Who may call a load balancer of ours is said in ranges of IPv4 addresses."""
+    if source_ranges and (orchestrator.hyperpod or not load_balancer):
+        text = "is read on eks, with load_balancer: true"
+        yield Violation("source_ranges", text, "leave it out")
+    for index, value in enumerate(source_ranges):
+        try:
+            ipaddress.IPv4Network(value)
+        except ValueError:
+            yield Violation(f"source_ranges[{index}]", f"{value} is no range", "it looks like 10.0.0.0/8")
+
+
 _VARIABLE = r"[-._a-zA-Z][-._a-zA-Z0-9]*"
 
 
@@ -697,5 +711,6 @@ ENDPOINT = (
     "FMB-140",
     "FMB-141",
     "FMB-142",
+    "FMB-145",
 )
 INFERENCE = ("FMB-117", "FMB-130", "FMB-144")

@@ -232,6 +232,7 @@ class Endpoint(Settings):
         "gpu_memory_utilization": "the key is accelerator_memory_share",
         "mem_fraction_static": "the key is accelerator_memory_share",
         "initial_instance_count": "the key is replicas",
+        "load_balancer_source_ranges": "the key is source_ranges",
         "resources": "write accelerators_per_replica; memory and CPUs follow from the type",
         "command": "write server: own, and args",
     }
@@ -274,6 +275,9 @@ class Endpoint(Settings):
     load_balancer: Annotated[
         bool, Field(description="on eks: an internal load balancer; without it only pods reach the endpoint")
     ] = False
+    source_ranges: Annotated[
+        tuple[Text, ...], Field(description="IPv4 ranges that load_balancer lets in beside the VPC's: peers, VPN")
+    ] = ()
     invocation_path: Annotated[Text, Field(description="that clients of HyperPod call")] = "v1/chat/completions"
     health_path: Annotated[Text, Field(description="that answers 200 once the model is loaded")] = "/health"
     port: Annotated[WholeNumber | None, Field(ge=1, le=65535, description="default: the server's")] = None
