@@ -152,7 +152,7 @@ def test_a_new_key_policy_is_no_replacement(aws: LocalAws, project: Path) -> Non
 
 def test_a_project_without_training_leaves_a_stack_behind(aws: LocalAws, project: Path) -> None:
     text = project.read_text()
-    project.write_text(text[: text.index("training:")] + text[text.index("observability:") :])
+    project.write_text(text[: text.index("training:")] + text[text.index("observability:") : text.index("budget:")])
     code, told = guard(aws, project)
     assert code == 0
     assert told["notes"] == [

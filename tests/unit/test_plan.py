@@ -179,4 +179,5 @@ def test_the_command_prints_unknown_figures(root: Path) -> None:
     at = lines.index("a replica of preview")
     found = [line.split() for line in lines[at + 1 : at + 7]]
     assert [line[-2:] for line in found[:1]] == [["61.1", "GiB"]]
-    assert [line[-1] for line in found].count("unknown") == 4
+    # SGLang chooses its share of the memory itself.
+    assert [line[-1] for line in found].count("unknown") == 3
