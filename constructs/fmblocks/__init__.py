@@ -44,10 +44,10 @@ if TYPE_CHECKING:
     from fmblocks.cluster.karpenter import Karpenter as Karpenter
     from fmblocks.cluster.karpenter_node_pool import KarpenterNodePool as KarpenterNodePool
     from fmblocks.cluster.kube_ray import KubeRay as KubeRay
-    from fmblocks.cluster.kueue import IQueuedNodes
     from fmblocks.cluster.kueue import Kueue as Kueue
     from fmblocks.cluster.lifecycle_bundle import LifecycleBundle as LifecycleBundle
     from fmblocks.cluster.lustre_volume import LustreVolume as LustreVolume
+    from fmblocks.cluster.node_group import INodeGroup
     from fmblocks.cluster.pcs_cluster import IPcsCluster
     from fmblocks.cluster.pcs_cluster import PcsCluster as PcsCluster
     from fmblocks.cluster.pcs_compute_node_group import PcsComputeNodeGroup as PcsComputeNodeGroup
@@ -178,7 +178,7 @@ _HOMES = {
     "KarpenterNodePool": "cluster.karpenter_node_pool",
     "Karpenter": "cluster.karpenter",
     "KubeRay": "cluster.kube_ray",
-    "IQueuedNodes": "cluster.kueue",
+    "INodeGroup": "cluster.node_group",
     "Kueue": "cluster.kueue",
     "LustreVolume": "cluster.lustre_volume",
     "DevicePlugins": "cluster.device_plugins",
@@ -308,9 +308,9 @@ __all__ = [
     "ILustreFileSystem",
     "IMetricsWorkspace",
     "IModelStore",
+    "INodeGroup",
     "IOpenZfsFileSystem",
     "IPcsCluster",
-    "IQueuedNodes",
     "InstancePlatform",
     "InterfaceEndpoints",
     "InterfaceType",

@@ -14,6 +14,7 @@ from aws_cdk import aws_s3 as s3
 from aws_cdk import aws_sns as sns
 from constructs import Construct
 
+from fmblocks._stack_id import end_of_stack_id
 from fmblocks.governance.project_key import ProjectKey
 from fmblocks.network.addresses import ZoneAddresses
 from fmblocks.network.cluster_vpc import ClusterVpc, IClusterVpc, PrivateSubnet
@@ -144,7 +145,7 @@ class FoundationStack(cdk.Stack):
 
         A stack that is created again gets another one.
         """
-        return cdk.Fn.select(4, cdk.Fn.split("-", cdk.Fn.select(2, cdk.Fn.split("/", self.stack_id))))
+        return end_of_stack_id(self)
 
     def _model_store(self, settings: Buckets) -> ModelStore:
         store = ModelStore(

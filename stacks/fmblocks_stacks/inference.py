@@ -294,7 +294,9 @@ class KubernetesEndpoints(Construct):
                 chart_registry=kubernetes.chart_registry,
                 image_registry=kubernetes.image_registry,
             )
-        nodes = served_nodes(wanted, project.instance_types)
+        types, nodes = project.instance_types, served_nodes(wanted, project.instance_types)
+        # On the cluster of training jobs may have the room.
+        fits = ground.own and has_room(endpoints, nodes, types)
         for one in endpoints:
             made = ModelEndpoint(
                 self,
@@ -307,9 +309,8 @@ class KubernetesEndpoints(Construct):
                 lustre_path=_store_path(project),
                 keda=keda,
                 workspace=workspace,
-                # On the cluster of training jobs may have the room.
-                surge=ground.own and has_room(endpoints, nodes, project.instance_types, one_more=one),
-                fits=ground.own and has_room(endpoints, nodes, project.instance_types),
+                surge=ground.own and has_room(endpoints, nodes, types, one_more=one),
+                fits=fits,
                 source_range=source_range,
                 after=after,
             )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import yaml
 from aws_cdk import aws_eks_v2 as eks
@@ -13,24 +13,12 @@ from fmblocks._edge import check_arguments, fault, instance_types, typed
 from fmblocks.catalog import InstanceType, normalise
 from fmblocks.cluster.add_ons import GROUP_LABEL, ROLE_LABEL, TAINTS
 from fmblocks.cluster.images import KUEUE, KUEUE_IMAGE, mirrored
+from fmblocks.cluster.node_group import INodeGroup
 from fmblocks.cluster.pinned_chart import pinned_chart
 from fmblocks.cluster.settings import NodeRole
 from fmblocks.findings import FindingsError
 
 _API = "kueue.x-k8s.io/v1beta2"
-
-
-class IQueuedNodes(Protocol):
-    """Nodes that a queue hands out: an :class:`EksGpuNodeGroup`, a :class:`KarpenterNodePool`, or others alike."""
-
-    @property
-    def group_name(self) -> str: ...
-    @property
-    def instance_type(self) -> str: ...
-    @property
-    def count(self) -> int: ...
-    @property
-    def efa_interfaces(self) -> int: ...
 
 
 class Kueue(Construct):
@@ -64,7 +52,7 @@ class Kueue(Construct):
         id: str,
         *,
         cluster: eks.ICluster | eks.Cluster,
-        groups: Sequence[IQueuedNodes],
+        groups: Sequence[INodeGroup],
         queue_name: str = "training",
         namespace: str = "default",
         chart_registry: str | None = None,
@@ -190,7 +178,7 @@ def _flavor(name: str, kind: InstanceType, *, tainted: bool) -> dict[str, Any]:
     return {"apiVersion": _API, "kind": "ResourceFlavor", "metadata": {"name": name}, "spec": spec}
 
 
-def _quota(group: IQueuedNodes, kind: InstanceType) -> Mapping[str, str]:
+def _quota(group: INodeGroup, kind: InstanceType) -> Mapping[str, str]:
     found = {
         resource: str(group.count * kind.accelerator_count if kind.accelerator_vendor == vendor else 0)
         for vendor, resource in TAINTS.items()

@@ -10,6 +10,7 @@ from constructs import Construct
 
 from fmblocks._edge import typed
 from fmblocks._handlers import custom_resource, handler_function
+from fmblocks._stack_id import end_of_stack_id
 
 
 class CertificatesBucket(s3.Bucket):
@@ -28,11 +29,10 @@ class CertificatesBucket(s3.Bucket):
 
     @typed
     def __init__(self, scope: Construct, id: str, *, project: str, encryption_key: kms.IKey | None = None) -> None:
-        unique = cdk.Fn.select(4, cdk.Fn.split("-", cdk.Fn.select(2, cdk.Fn.split("/", cdk.Stack.of(scope).stack_id))))
         super().__init__(
             scope,
             id,
-            bucket_name=f"hyperpod-tls-{project}-{unique}",
+            bucket_name=f"hyperpod-tls-{project}-{end_of_stack_id(scope)}",
             encryption=s3.BucketEncryption.KMS if encryption_key else s3.BucketEncryption.S3_MANAGED,
             encryption_key=encryption_key,
             bucket_key_enabled=True if encryption_key else None,

@@ -11,6 +11,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
 from fmblocks._edge import typed
+from fmblocks._stack_id import end_of_stack_id
 from fmblocks.cluster.add_ons import INFERENCE_OPERATOR, hyperpod_pinned, laid_over
 from fmblocks.cluster.eks_cluster import EksAddOn
 from fmblocks.cluster.hyperpod_cluster import IHyperPodCluster
@@ -179,13 +180,11 @@ class HyperPodInferenceOperator(Construct):
         )
 
     def _execution_role(self) -> iam.Role:
-        # The end of the stack's id: one that is made again gets another name.
-        unique = cdk.Fn.select(4, cdk.Fn.split("-", cdk.Fn.select(2, cdk.Fn.split("/", cdk.Stack.of(self).stack_id))))
         role = self._role(
             "ExecutionRole",
             "hyperpod-inference-controller-manager",
             services=["sagemaker.amazonaws.com"],
-            name=f"{_ROLE_PREFIX}-{unique}",
+            name=f"{_ROLE_PREFIX}-{end_of_stack_id(self)}",
         )
         policy = "AmazonSageMakerHyperPodInferenceAccess"
         role.add_managed_policy(iam.ManagedPolicy.from_aws_managed_policy_name(policy))

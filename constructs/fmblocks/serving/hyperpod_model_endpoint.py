@@ -12,6 +12,7 @@ from aws_cdk import aws_s3 as s3
 from constructs import Construct, IDependable
 
 from fmblocks._edge import fault, instance_types, typed
+from fmblocks.cluster.node_group import INodeGroup
 from fmblocks.cluster.settings import Orchestrator
 from fmblocks.findings import FindingsError
 from fmblocks.observability.metrics_workspace import IMetricsWorkspace, workspace_address
@@ -19,7 +20,6 @@ from fmblocks.serving import pods, rules
 from fmblocks.serving.hyperpod_inference_operator import HyperPodInferenceOperator
 from fmblocks.serving.inference_endpoint_config import MOUNT, VOLUME, Half, endpoint_config
 from fmblocks.serving.model_endpoint import VERIFY, bucket_of, check_endpoint, folder_on_lustre
-from fmblocks.serving.rules import ServingNodes
 from fmblocks.serving.settings import Endpoint
 from fmblocks.storage.lustre_file_system import ILustreFileSystem
 from fmblocks.storage.model_store import IModelStore, grant_read_folder, model_prefix
@@ -53,7 +53,8 @@ class HyperPodModelEndpoint(Construct):
         manifest: every object.
 
     Raises:
-        FindingsError: rules FMB-120 to FMB-126, FMB-132. FMB-127 and FMB-131 warn.
+        FindingsError: rules FMB-120 to FMB-126, FMB-132, FMB-135, FMB-136, FMB-140, FMB-141, FMB-145. FMB-127, FMB-131,
+            FMB-138, FMB-139 and FMB-142 warn.
     """
 
     @typed
@@ -65,7 +66,7 @@ class HyperPodModelEndpoint(Construct):
         eks_cluster: eks.ICluster | eks.Cluster,
         operator: HyperPodInferenceOperator,
         endpoint: Endpoint,
-        nodes: Sequence[ServingNodes],
+        nodes: Sequence[INodeGroup],
         s3_driver_role: iam.IRole | None = None,
         model_store: IModelStore | None = None,
         model_bucket: s3.IBucket | None = None,

@@ -17,6 +17,7 @@ from constructs import Construct, IDependable
 from fmblocks._edge import check_arguments, fault, instance_types, typed
 from fmblocks.catalog import Types
 from fmblocks.cluster.eks_cluster import pod_role
+from fmblocks.cluster.node_group import INodeGroup
 from fmblocks.cluster.prepared import wait_until_ready
 from fmblocks.cluster.settings import Orchestrator
 from fmblocks.findings import FindingsError
@@ -24,7 +25,6 @@ from fmblocks.observability.metrics_workspace import IMetricsWorkspace, workspac
 from fmblocks.serving import pods, rules
 from fmblocks.serving.commands import command, router_command
 from fmblocks.serving.keda import Keda
-from fmblocks.serving.rules import ServingNodes
 from fmblocks.serving.settings import Endpoint, Model
 from fmblocks.storage.model_store import IModelStore, grant_read_folder, model_prefix
 
@@ -74,7 +74,8 @@ class ModelEndpoint(Construct):
         replicas: by half; by the empty name where nothing is split.
 
     Raises:
-        FindingsError: rules FMB-120 to FMB-126, FMB-132; what an endpoint needs is not passed. FMB-131 warns.
+        FindingsError: rules FMB-120 to FMB-126, FMB-132, FMB-135, FMB-136, FMB-140, FMB-141, FMB-145; what an endpoint
+            needs is not passed. FMB-127, FMB-131, FMB-138, FMB-139 and FMB-142 warn.
     """
 
     @typed
@@ -85,7 +86,7 @@ class ModelEndpoint(Construct):
         *,
         cluster: eks.ICluster | eks.Cluster,
         endpoint: Endpoint,
-        nodes: Sequence[ServingNodes],
+        nodes: Sequence[INodeGroup],
         model_store: IModelStore | None = None,
         model_bucket: s3.IBucket | None = None,
         lustre_claim: str | None = None,
@@ -192,9 +193,7 @@ class ModelEndpoint(Construct):
     def _here(self, name: str) -> dict[str, str]:
         return {"name": name, "namespace": self._namespace}
 
-    def _placed(
-        self, half: str, nodes: Sequence[ServingNodes], known: Types, *, surge: bool, fits: bool
-    ) -> pods.Placed:
+    def _placed(self, half: str, nodes: Sequence[INodeGroup], known: Types, *, surge: bool, fits: bool) -> pods.Placed:
         role = self._endpoint.roles()[half]
         group = rules.group_of(role, nodes, known)
         assert group is not None  # FMB-120
@@ -316,7 +315,7 @@ def folder_on_lustre(model: Model, lustre_path: str | None) -> str | None:
 def check_endpoint(
     scope: Construct,
     endpoint: Endpoint,
-    nodes: Sequence[ServingNodes],
+    nodes: Sequence[INodeGroup],
     known: Types,
     *,
     orchestrator: Orchestrator,

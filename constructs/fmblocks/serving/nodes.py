@@ -11,7 +11,7 @@ from fmblocks.cluster.settings import Cluster, NodeGroup, NodeRole, Orchestrator
 
 @dataclass(frozen=True, slots=True)
 class ServedNodes:
-    """A node group: :class:`fmblocks.serving.rules.ServingNodes` of settings."""
+    """A node group: :class:`fmblocks.cluster.node_group.INodeGroup` of settings."""
 
     group_name: str
     instance_type: str

@@ -6,9 +6,9 @@ import ipaddress
 import re
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import Protocol
 
 from fmblocks.catalog import InstanceType, Types
+from fmblocks.cluster.node_group import INodeGroup
 from fmblocks.cluster.settings import HyperPodAddOn, Kubernetes, Orchestrator
 from fmblocks.findings import Violation, rule
 from fmblocks.serving.figures import figures, hbm_gib, weights_gib
@@ -26,19 +26,6 @@ from fmblocks.serving.settings import (
     Tls,
 )
 from fmblocks.storage.rules import bucket_name_fault
-
-
-class ServingNodes(Protocol):
-    """Nodes that endpoints run on, as the rules and the constructs see them."""
-
-    @property
-    def group_name(self) -> str: ...
-    @property
-    def instance_type(self) -> str: ...
-    @property
-    def count(self) -> int: ...
-    @property
-    def efa_interfaces(self) -> int: ...
 
 
 @rule("FMB-117")
@@ -98,7 +85,7 @@ def endpoint_names(*, endpoints: Sequence[Endpoint]) -> Iterator[Violation]:
                 yield Violation(f"endpoints[{index}].name", text, "give it another one")
 
 
-def group_of(role: Role, nodes: Sequence[ServingNodes], types: Types) -> ServingNodes | None:
+def group_of(role: Role, nodes: Sequence[INodeGroup], types: Types) -> INodeGroup | None:
     """The nodes of a role: those it names, or the only ones with accelerators. None where that is no single group."""
     if role.node_group is not None:
         return next((one for one in nodes if one.group_name == role.node_group), None)
@@ -113,8 +100,8 @@ def _where(name: str, key: str, endpoint: Endpoint) -> str:
 
 
 def _roles(
-    endpoint: Endpoint, nodes: Sequence[ServingNodes], types: Types
-) -> Iterator[tuple[str, Role, ServingNodes, InstanceType]]:
+    endpoint: Endpoint, nodes: Sequence[INodeGroup], types: Types
+) -> Iterator[tuple[str, Role, INodeGroup, InstanceType]]:
     """The halves whose nodes are known, each with its type."""
     for name, role in endpoint.roles().items():
         if (group := group_of(role, nodes, types)) is not None and group.instance_type in types:
@@ -122,9 +109,7 @@ def _roles(
 
 
 @rule("FMB-120")
-def accelerators_of_a_replica(
-    *, endpoint: Endpoint, nodes: Sequence[ServingNodes], types: Types
-) -> Iterator[Violation]:
+def accelerators_of_a_replica(*, endpoint: Endpoint, nodes: Sequence[INodeGroup], types: Types) -> Iterator[Violation]:
     """A replica takes accelerators that its nodes have, as many on each node, in whole pipeline stages."""
     for name, role in endpoint.roles().items():
         group = group_of(role, nodes, types)
@@ -204,7 +189,7 @@ def model_source(*, model: Model, model_store_given: bool, lustre_given: bool) -
 
 @rule("FMB-122")
 def fabric(
-    *, endpoint: Endpoint, nodes: Sequence[ServingNodes], zones: Mapping[str, str], types: Types
+    *, endpoint: Endpoint, nodes: Sequence[INodeGroup], zones: Mapping[str, str], types: Types
 ) -> Iterator[Violation]:
     """Nodes that work on one request talk over EFA, which stays in a zone."""
     if not endpoint.over_the_fabric:
@@ -227,7 +212,7 @@ def kv_cache_tiers(
     endpoint: Endpoint,
     orchestrator: Orchestrator,
     tiered_storage_on: bool,
-    nodes: Sequence[ServingNodes],
+    nodes: Sequence[INodeGroup],
     types: Types,
 ) -> Iterator[Violation]:
     """A tier below the accelerators is there, and the server knows it."""
@@ -273,7 +258,7 @@ def kv_cache_tiers(
 
 
 @rule("FMB-124")
-def weights_fit(*, endpoint: Endpoint, nodes: Sequence[ServingNodes], types: Types) -> Iterator[Violation]:
+def weights_fit(*, endpoint: Endpoint, nodes: Sequence[INodeGroup], types: Types) -> Iterator[Violation]:
     """The accelerators of a replica hold the weights, and have room for a KV cache."""
     weights = weights_gib(endpoint.model)
     for name, role, _, kind in _roles(endpoint, nodes, types):
@@ -300,7 +285,7 @@ _FAR_TOO_MUCH = 1000
 
 
 @rule("FMB-138")
-def weights_are_known_to_fit(*, endpoint: Endpoint, nodes: Sequence[ServingNodes], types: Types) -> Iterator[Violation]:
+def weights_are_known_to_fit(*, endpoint: Endpoint, nodes: Sequence[INodeGroup], types: Types) -> Iterator[Violation]:
     """Whether weights fit is said of types whose memory is known."""
     if endpoint.model.parameters_billion is None:
         return
@@ -313,7 +298,7 @@ def weights_are_known_to_fit(*, endpoint: Endpoint, nodes: Sequence[ServingNodes
 
 
 @rule("FMB-139")
-def longest_request_fits(*, endpoint: Endpoint, nodes: Sequence[ServingNodes], types: Types) -> Iterator[Violation]:
+def longest_request_fits(*, endpoint: Endpoint, nodes: Sequence[INodeGroup], types: Types) -> Iterator[Violation]:
     """The longest request finds room in the KV cache of a replica."""
     for name, role, _, kind in _roles(endpoint, nodes, types):
         found = figures(endpoint, kind, role.accelerators_per_replica or 0)
@@ -346,11 +331,10 @@ def autoscaling(*, endpoint: Endpoint, orchestrator: Orchestrator) -> Iterator[V
                 text = "is not read beside prefill_decode"
                 yield Violation(key, text, f"write it below prefill_decode: {{prefill: {{{key}: …}}, decode: …}}")
     for name, role in endpoint.roles().items():
-        where = f"prefill_decode.{name}." if name else ""
-        yield from _scaled(where, role.replicas, role.autoscaling, endpoint.server)
-        counts = role.autoscaling is not None and role.autoscaling.metric is not ScalingMetric.QUERY
-        if name and counts and orchestrator.hyperpod:
-            text = f"{role.autoscaling.metric if role.autoscaling else ''} does not say of which half it is on HyperPod"
+        where, scaling = f"prefill_decode.{name}." if name else "", role.autoscaling
+        yield from _scaled(where, role.replicas, scaling, endpoint.server)
+        if name and scaling is not None and scaling.metric is not ScalingMetric.QUERY and orchestrator.hyperpod:
+            text = f"{scaling.metric} does not say of which half it is on HyperPod"
             yield Violation(f"{where}autoscaling.metric", text, "write metric: query, and query")
 
 
@@ -458,7 +442,7 @@ _SPLIT = frozenset({"p5.48xlarge", "p5e.48xlarge", "p5en.48xlarge", "p6-b200.48x
 
 @rule("FMB-127")
 def split_types(
-    *, endpoint: Endpoint, orchestrator: Orchestrator, nodes: Sequence[ServingNodes], types: Types
+    *, endpoint: Endpoint, orchestrator: Orchestrator, nodes: Sequence[INodeGroup], types: Types
 ) -> Iterator[Violation]:
     """HyperPod splits prefill and decode on some types; EFA of p4d carries no keys and values."""
     if endpoint.prefill_decode is None:
@@ -496,8 +480,8 @@ def _nodes_taken(demands: Sequence[tuple[int, int, int]], each: int) -> int:
 
 
 def _demands(
-    endpoints: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types, *, most: bool
-) -> Iterator[tuple[ServingNodes, int, list[tuple[int, int, int]], list[str]]]:
+    endpoints: Sequence[Endpoint], nodes: Sequence[INodeGroup], types: Types, *, most: bool
+) -> Iterator[tuple[INodeGroup, int, list[tuple[int, int, int]], list[str]]]:
     """By group the accelerators of a node, what endpoints ask for at least or at most, and which endpoints."""
     for group in nodes:
         kind = types.get(group.instance_type)
@@ -515,7 +499,7 @@ def _demands(
 
 
 def has_room(
-    among: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types, *, one_more: Endpoint | None = None
+    among: Sequence[Endpoint], nodes: Sequence[INodeGroup], types: Types, *, one_more: Endpoint | None = None
 ) -> bool:
     """Whether all that may run fits, and beside it one more replica of an endpoint, or of each of its halves."""
     for group, each, demands, _ in _demands(among, nodes, types, most=True):
@@ -530,7 +514,7 @@ def has_room(
 
 
 def _too_many(
-    endpoints: Sequence[Endpoint], names: Sequence[str], taken: int, group: ServingNodes, hint: str, *, most: bool
+    endpoints: Sequence[Endpoint], names: Sequence[str], taken: int, group: INodeGroup, hint: str, *, most: bool
 ) -> Violation:
     key = "endpoints"
     if len(names) == 1:
@@ -542,7 +526,7 @@ def _too_many(
 
 
 @rule("FMB-128")
-def replicas_fit(*, endpoints: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types) -> Iterator[Violation]:
+def replicas_fit(*, endpoints: Sequence[Endpoint], nodes: Sequence[INodeGroup], types: Types) -> Iterator[Violation]:
     """The nodes have accelerators for the replicas that always run."""
     for group, each, demands, names in _demands(endpoints, nodes, types, most=False):
         # Fewer nodes than none are refused elsewhere.
@@ -552,7 +536,7 @@ def replicas_fit(*, endpoints: Sequence[Endpoint], nodes: Sequence[ServingNodes]
 
 @rule("FMB-129")
 def most_replicas_fit(
-    *, endpoints: Sequence[Endpoint], nodes: Sequence[ServingNodes], types: Types
+    *, endpoints: Sequence[Endpoint], nodes: Sequence[INodeGroup], types: Types
 ) -> Iterator[Violation]:
     """Replicas that scaling adds find nodes, too."""
     least = {group.group_name: demands for group, _, demands, _ in _demands(endpoints, nodes, types, most=False)}
